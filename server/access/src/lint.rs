@@ -225,7 +225,7 @@ mod tests {
 
     fn folder(files: &[&str]) -> (tempfile::TempDir, AbsPath) {
         let dir = tempfile::tempdir().unwrap();
-        let root = AbsPath::new(&fs::canonicalize(dir.path()).unwrap()).unwrap();
+        let root = AbsPath::new(&sightline_base::path::canonicalize(dir.path()).unwrap()).unwrap();
         for file in files {
             let path = root.as_path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

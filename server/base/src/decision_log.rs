@@ -219,6 +219,8 @@ fn remove_old(path: &Path) -> Result<(), Error> {
     if size <= MAX_BYTES && !is_old {
         return Ok(());
     }
+    // Windows does not replace an open file.
+    drop(file);
     let text = fs::read(path).map_err(|source| failed("read", path, source))?;
     let newest = &text[text.len() - text.len().min(KEPT_BYTES)..];
     let is_whole = newest.len() == text.len();

@@ -292,7 +292,7 @@ mod tests {
         use sightline_protocol::settings::Secrets;
 
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap();
+        let path = sightline_base::path::canonicalize(folder.path()).unwrap();
         fs::create_dir(path.join("my notes")).unwrap();
         fs::write(path.join("my notes/a.txt"), "").unwrap();
         fs::write(path.join(".clineignore"), "my notes/\n").unwrap();

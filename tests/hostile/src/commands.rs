@@ -156,7 +156,7 @@ thread_local! {
 
 fn ground() -> (TempDir, Access) {
     let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let root = sightline_base::path::canonicalize(folder.path()).unwrap();
     fs::create_dir(root.join("sub")).unwrap();
     for (name, text) in [
         (".clineignore", "secret.txt\n"),

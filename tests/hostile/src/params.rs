@@ -114,7 +114,7 @@ impl Ground {
         let server = std::thread::spawn(move || {
             main_loop::serve(server_input, server_output, Options::default())
         });
-        let uri = AbsPath::new(&fs::canonicalize(&root).unwrap())
+        let uri = AbsPath::new(&sightline_base::path::canonicalize(&root).unwrap())
             .unwrap()
             .to_uri();
         let mut ground = Self {

@@ -61,7 +61,7 @@ pub fn run(bytes: &[u8]) {
     }
     GROUND.with(|cell| {
         let folder = cell.get_or_init(ground);
-        let root = fs::canonicalize(folder.path()).unwrap();
+        let root = sightline_base::path::canonicalize(folder.path()).unwrap();
         empty(&root);
         as_git_does(&root, &text, &paths);
     });
@@ -95,7 +95,7 @@ fn as_git_does(root: &Path, text: &[u8], paths: &[String]) {
 /// Rules that are not text: they apply, or deny everything.
 fn any_text(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let root = sightline_base::path::canonicalize(folder.path()).unwrap();
     fs::write(root.join(RULE_FILE), bytes).unwrap();
     fs::write(root.join("a"), "").unwrap();
     let access = access(&root);

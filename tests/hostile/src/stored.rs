@@ -81,7 +81,7 @@ struct Store {
 
 impl Store {
     fn open(base: &Path) -> Self {
-        let root = fs::canonicalize(base).unwrap().join("ws");
+        let root = sightline_base::path::canonicalize(base).unwrap().join("ws");
         let storage = Storage::open(&base.join("data")).unwrap();
         let checkpoints =
             Checkpoints::new(&storage, &Root::new(AbsPath::new(&root).unwrap(), None));

@@ -105,6 +105,12 @@ impl Checker<'_> {
             is_git || !name.denial.by_content || self.judge.denial(&name.place).is_some()
         });
         self.deny_names(&names, &how);
+        if let Some(slashed) = field.slashed()
+            && slashed.has_glob()
+            && !field.has_glob()
+        {
+            self.judge_field(&slashed, kind, program, dirs, state);
+        }
         if field.has_glob() {
             // Most programs do not read folders; searches of folders are checked elsewhere.
             let reads_folders = self.reads_folders;

@@ -155,6 +155,21 @@ impl Field {
                 .any(|pair| matches!(pair, [Unit::Plain('@' | '!' | '+'), Unit::Plain('(')]))
     }
 
+    /// Returns the word as PowerShell reads it on Windows, where `\` separates names: with slashes.
+    pub(super) fn slashed(&self) -> Option<Self> {
+        let written = self.with_backslashes.as_ref().filter(|_| cfg!(windows))?;
+        let units = written
+            .replace('\\', "/")
+            .chars()
+            .map(Unit::Plain)
+            .collect();
+        Some(Self {
+            units,
+            with_backslashes: None,
+            ..self.clone()
+        })
+    }
+
     /// Returns the word without its first `count` characters.
     pub(super) fn skip(&self, count: usize) -> Self {
         Self {

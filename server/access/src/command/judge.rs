@@ -409,7 +409,11 @@ impl<'a> Judge<'a> {
         }
         let path = field.text();
         let places = dirs.iter().map(|dir| (path.clone(), dir.join(&path)));
-        places.collect()
+        let mut places: Vec<_> = places.collect();
+        if let Some(slashed) = field.slashed() {
+            places.extend(self.named(&slashed, dirs, dotglob));
+        }
+        places
     }
 
     /// Returns the files that a pattern matches, as the shell would write them, and their paths.
@@ -420,27 +424,34 @@ impl<'a> Judge<'a> {
         dirs: &[PathBuf],
         dotglob: bool,
     ) -> Vec<(String, PathBuf)> {
+        let mut found = Vec::new();
+        if let Some(slashed) = field.slashed() {
+            found = self.matches(&slashed, dirs, dotglob);
+        }
         let text = field.text();
         let mut names = field.names_of_path();
         let is_in_dir = strip_proc_cwd(&text).is_some();
         if is_in_dir {
             names.drain(..PROC_CWD_NAMES);
         }
+        let drive = drive_of(&text);
+        if drive.is_some() {
+            names.drain(..1);
+        }
         let Some(steps) = names.iter().map(step).collect::<Option<Vec<Step>>>() else {
             self.refuse(&text, "a pattern is too large to check; name the files");
-            return Vec::new();
+            return found;
         };
-        let is_absolute = text.starts_with('/') && !is_in_dir;
+        let is_absolute = (text.starts_with('/') || drive.is_some()) && !is_in_dir;
         let only_folders = matches!(
             field.units.last(),
             Some(Unit::Plain('/') | Unit::Quoted('/'))
         );
         let starts = if is_absolute {
-            vec![PathBuf::from("/")]
+            vec![PathBuf::from(drive.unwrap_or("/"))]
         } else {
             dirs.to_vec()
         };
-        let mut found = Vec::new();
         for start in starts {
             let mut todo = vec![(start.clone(), 0_usize)];
             while let Some((at, index)) = todo.pop() {
@@ -457,7 +468,12 @@ impl<'a> Judge<'a> {
                     } else {
                         at.strip_prefix(&start).unwrap_or(at)
                     };
-                    below.to_string_lossy().into_owned()
+                    let shown = below.to_string_lossy();
+                    if cfg!(windows) {
+                        shown.replace('\\', "/")
+                    } else {
+                        shown.into_owned()
+                    }
                 };
                 let Some(step) = steps.get(index) else {
                     if !only_folders || at.is_dir() {
@@ -547,6 +563,13 @@ fn step(name: &Field) -> Option<Step> {
 
 /// Number of names in `/proc/PID/cwd`.
 const PROC_CWD_NAMES: usize = 3;
+
+/// Returns the root of the drive of an absolute path of Windows with slashes, such as `C:/`.
+fn drive_of(path: &str) -> Option<&str> {
+    let is_drive = cfg!(windows)
+        && matches!(path.as_bytes(), [letter, b':', b'/', ..] if letter.is_ascii_alphabetic());
+    is_drive.then(|| &path[..3])
+}
 
 /// Returns the path after `/proc/PID/cwd/`, which is taken as the command's working directory.
 fn strip_proc_cwd(written: &str) -> Option<&Path> {

@@ -462,8 +462,11 @@ impl Checker<'_> {
             return Rc::default();
         }
         let mut operands: Vec<tree::Operand> = Vec::new();
-        for (operand, dir) in (arguments.operands.iter())
-            .flat_map(|operand| dirs.iter().map(move |dir| (operand, dir)))
+        let written = arguments.operands.iter().cloned();
+        let slashed = arguments.operands.iter().filter_map(Field::slashed);
+        let fields: Vec<Field> = written.chain(slashed).collect();
+        for (operand, dir) in
+            (fields.iter()).flat_map(|operand| dirs.iter().map(move |dir| (operand, dir)))
         {
             if operand.has_glob() {
                 let here = std::slice::from_ref(dir);

@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn exchanging_an_include_with_a_link_gains_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(dir.path()).unwrap();
+        let top = sightline_base::path::canonicalize(dir.path()).unwrap();
         let folder = top.join("ws");
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("inside"), "a\n").unwrap();

@@ -75,7 +75,9 @@ fn write_denied(root: &Path, kind: Kind, version: &str) {
 
 fn workspace(kind: Kind) -> Workspace {
     let parent = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let root = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     for (path, text) in [
         (
             "src/main.ts",

@@ -5,7 +5,7 @@ mod command_readers;
 mod everyday_commands;
 mod hostile_commands;
 
-use std::{fs, sync::Arc};
+use std::{fs, path::Path, sync::Arc};
 
 use sightline_access::{Access, AccessView};
 use sightline_base::path::{AbsPath, Root, Roots};
@@ -19,7 +19,9 @@ pub(super) struct Workspace {
 
 pub(super) fn workspace() -> Workspace {
     let parent = tempfile::tempdir().unwrap();
-    let folder = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let folder = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     for path in ["src", "private", "sub/deep", "docs"] {
         fs::create_dir_all(folder.join(path)).unwrap();
     }
@@ -465,13 +467,48 @@ fn commands_that_name_denied_files_are_denied() {
     for (command, expected) in DENIED {
         let expected = expected.replace("${CWD}", &workspace.root);
         let denied = workspace.denied(command);
-        if !denied.contains(&expected) {
+        // On Windows, a file may be named with other separators, or without its drive.
+        let root = Path::new(&workspace.root);
+        let is_same = |path: &String| cfg!(windows) && root.join(path) == root.join(&expected);
+        if !denied.contains(&expected) && !denied.iter().any(is_same) {
             missed.push(format!(
                 "{command:?} should deny {expected:?}, denied {denied:?}"
             ));
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// PowerShell reads `\` as a separator, and all shells know drives.
+#[cfg(windows)]
+#[test]
+fn patterns_and_folders_of_windows_are_checked() {
+    let workspace = workspace();
+    let slashed = workspace.root.replace('\\', "/");
+    for command in [
+        r"gc .\.e*",
+        r"gc .\*",
+        r"gc .\*.txt",
+        r"gc sub\deep\*",
+        r"gc sub\*\.env",
+        r"gc ${CWD}\.e*",
+        r"rg --hidden x .\sub",
+        r"rg --hidden x ${CWD}\sub",
+        r"rg x ${CWD}",
+        &format!("cat {slashed}/.e*"),
+        &format!("cat {slashed}/sub/*/.e*"),
+        &format!("grep -r x {slashed}/sub"),
+    ] {
+        assert!(!workspace.denied(command).is_empty(), "{command}");
+    }
+    for command in [
+        r"gc .\public*",
+        r"rg x .\src",
+        r"gc .\src\*",
+        r"gc ${CWD}\p*.txt",
+    ] {
+        assert!(workspace.denied(command).is_empty(), "{command}");
+    }
 }
 
 #[test]
@@ -541,8 +578,10 @@ fn written_paths_are_reported() {
     ] {
         let result = workspace.view.check_command(command);
         for path in written {
-            let path = format!("{}/{path}", workspace.root);
-            assert!(result.written.contains(&path), "{command}: {result:?}");
+            let path = Path::new(&workspace.root).join(path);
+            let mut found = result.written.iter();
+            let is_found = found.any(|it| Path::new(it) == path);
+            assert!(is_found, "{command}: {result:?}");
         }
     }
     for command in [
@@ -553,7 +592,7 @@ fn written_paths_are_reported() {
         let written = workspace.view.check_command(command).written;
         let written: Vec<_> = written
             .iter()
-            .filter(|path| !path.starts_with("/dev/"))
+            .filter(|path| !Path::new(path).ends_with("dev/null"))
             .collect();
         assert!(written.is_empty(), "{command}: {written:?}");
     }

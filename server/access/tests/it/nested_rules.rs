@@ -180,7 +180,9 @@ fn rules_of_a_folder_that_became_a_file_are_gone() {
 #[test]
 fn rules_of_folders_outside_of_the_roots_apply() {
     let (parent, root) = workspace(&[("a", "")]);
-    let other = parent.path().canonicalize().unwrap().join("other");
+    let other = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("other");
     write(
         &other,
         &[(".clineignore", "private/\n"), ("private/n", ""), ("b", "")],
@@ -238,7 +240,9 @@ fn rules_of_a_main_working_tree_apply_in_its_worktrees() {
             ("pkg/.clineignore", "/secret.txt\n"),
         ],
     );
-    let beside = parent.path().canonicalize().unwrap().join("beside");
+    let beside = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("beside");
     let inside = root.join(".claude/worktrees/fix");
     let asked = ["config/secret.txt", "pkg/secret.txt", "config/open.txt"];
     let from_main = view(&root);

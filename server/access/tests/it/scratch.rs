@@ -41,7 +41,9 @@ pub(crate) fn kind(view: &AccessView, path: &str) -> AccessKind {
 /// Creates an empty directory `ws` with a canonical path in a temporary directory.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let root = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     fs::create_dir(&root).unwrap();
     write(&root, files);
     (parent, root)
@@ -52,6 +54,15 @@ pub(crate) fn write(root: &Path, files: &[(&str, &str)]) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+}
+
+/// Renames a file over another one. Windows refuses while another thread has that open, so it is tried again.
+pub(crate) fn rename(from: &Path, to: &Path) {
+    while let Err(error) = fs::rename(from, to) {
+        let is_busy = cfg!(windows) && error.kind() == std::io::ErrorKind::PermissionDenied;
+        assert!(is_busy, "{error}");
+        std::thread::yield_now();
     }
 }
 

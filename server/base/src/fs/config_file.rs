@@ -8,7 +8,7 @@ use std::{
 
 use sightline_protocol::error::ErrorKind;
 
-use crate::error::Error;
+use crate::{error::Error, storage::atomic_file::persist};
 
 /// Maximum size of a configuration file, in bytes. Claude Code keeps its history in
 /// `~/.claude.json`.
@@ -26,6 +26,7 @@ pub struct File {
     real: PathBuf,
     text: String,
     metadata: Option<Metadata>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no mode"))]
     is_private: bool,
 }
 
@@ -169,8 +170,7 @@ impl File {
         file.write_all(text.as_bytes())
             .and_then(|()| file.as_file().sync_all())
             .map_err(failed)?;
-        file.persist(&self.real)
-            .map_err(|error| failed(error.error))?;
+        persist(file, &self.real).map_err(failed)?;
         sync(folder).map_err(failed)
     }
 

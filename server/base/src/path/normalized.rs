@@ -137,13 +137,15 @@ fn without_device_prefix(path: &Path) -> Cow<'_, Path> {
         Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => {
             OsString::from(format!("{}:", char::from(letter.to_ascii_uppercase())))
         }
-        Prefix::VerbatimUNC(server, share) => [OsStr::new(r"\\"), server, OsStr::new(r"\"), share]
-            .into_iter()
-            .collect(),
         Prefix::DeviceNS(drive) if is_drive(drive) => drive.to_ascii_uppercase(),
         // `//?/C:/name`.
         Prefix::UNC(host, drive) if is_drive(drive) && (host == "?" || host == ".") => {
             drive.to_ascii_uppercase()
+        }
+        Prefix::UNC(server, share) | Prefix::VerbatimUNC(server, share) => {
+            [OsStr::new(r"\\"), server, OsStr::new(r"\"), share]
+                .into_iter()
+                .collect()
         }
         _ => return Cow::Borrowed(path),
     };

@@ -9,6 +9,8 @@ use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, ErrorKind as Io, Read, Write},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use tempfile::NamedTempFile;
@@ -138,9 +140,30 @@ impl PreparedFile {
 
     /// Replaces the file, durably.
     pub fn commit(self) -> Result<(), Error> {
-        let persisted = self.file.persist(&self.path);
-        persisted.map_err(|error| failed("write", &self.path, error.error))?;
+        persist(self.file, &self.path).map_err(|error| failed("write", &self.path, error))?;
         sync_dir(parent(&self.path))
+    }
+}
+
+/// Time to wait for readers on Windows, which does not replace a file that another thread or process has open.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Moves a temporary file to `path`, and replaces the file there.
+pub fn persist(mut file: NamedTempFile, path: &Path) -> io::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.persist(path) {
+            Ok(_) => return Ok(()),
+            Err(refused)
+                if cfg!(windows)
+                    && refused.error.kind() == Io::PermissionDenied
+                    && Instant::now() < end =>
+            {
+                file = refused.file;
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(refused) => return Err(refused.error),
+        }
     }
 }
 
@@ -365,6 +388,21 @@ mod tests {
         assert_eq!(read_foreign(&path, 10).unwrap().unwrap().len(), 10);
         let error = read_foreign(&path, 9).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn a_file_is_replaced_while_another_thread_reads_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state");
+        write(&path, b"old").unwrap();
+        let opened = open_regular(&path).unwrap();
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| write(&path, b"new"));
+            thread::sleep(Duration::from_millis(50));
+            drop(opened);
+            writer.join().unwrap().unwrap();
+        });
+        assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
     #[cfg(unix)]

@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn folders_of_the_home_directory_are_recognized() {
         let scratch = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(scratch.path()).unwrap();
+        let top = sightline_base::path::canonicalize(scratch.path()).unwrap();
         let home = top.join("home");
         for folder in [
             "home/Desktop",

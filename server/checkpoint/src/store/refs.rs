@@ -16,7 +16,7 @@ use std::{
 
 use sightline_base::{
     limits::MAX_STATE_FILE_BYTES,
-    storage::atomic_file::{failed, is_dir, read_foreign, read_text, sync_dir},
+    storage::atomic_file::{failed, is_dir, persist, read_foreign, read_text, sync_dir},
     thread_pool::join,
 };
 use tempfile::NamedTempFile;
@@ -161,10 +161,7 @@ impl PendingRef {
     }
 
     fn rename_into_place(self) -> Result<(), Error> {
-        let renamed = self.file.persist(&self.path);
-        renamed
-            .map(drop)
-            .map_err(|error| cannot_write(&self.path, error.error))
+        persist(self.file, &self.path).map_err(|error| cannot_write(&self.path, error))
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn linked_repositories(skipped: &[RepositoryPath], base: &Path) -> Ve
             .symlink_metadata()
             .ok()
             .filter(fs::Metadata::is_symlink)?;
-        let target = fs::canonicalize(place).ok()?;
+        let target = sightline_base::path::canonicalize(place).ok()?;
         let target = RelPath::new(target.strip_prefix(base).ok()?)?;
         // A folder with the link in it is the project.
         let is_above = link.as_path().starts_with(target.as_path());

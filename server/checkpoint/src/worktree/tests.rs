@@ -41,7 +41,9 @@ impl Tree {
     /// Creates the workspace `ws` below the temporary folder.
     fn new(ws: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let ws = fs::canonicalize(scratch.path()).unwrap().join(ws);
+        let ws = sightline_base::path::canonicalize(scratch.path())
+            .unwrap()
+            .join(ws);
         fs::create_dir_all(&ws).unwrap();
         let root = Root::new(AbsPath::new(&ws).unwrap(), None);
         Self {

@@ -39,7 +39,7 @@ impl Bench {
     /// Creates the workspace at a path below the temporary directory.
     pub(crate) fn at(place: &str) -> Self {
         let parent = tempfile::tempdir().unwrap();
-        let path = fs::canonicalize(parent.path()).unwrap();
+        let path = sightline_base::path::canonicalize(parent.path()).unwrap();
         let ws = path.join(place);
         fs::create_dir_all(&ws).unwrap();
         let root = root(&ws);

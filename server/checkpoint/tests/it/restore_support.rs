@@ -38,7 +38,7 @@ impl Ground {
     /// Creates a workspace with these files. A name that ends with `/` is a directory.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let parent = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(parent.path()).unwrap();
+        let base = sightline_base::path::canonicalize(parent.path()).unwrap();
         fs::create_dir(base.join("ws")).unwrap();
         let mut ground = Self::at(&base);
         ground._parent = Some(parent);

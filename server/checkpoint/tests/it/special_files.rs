@@ -102,7 +102,7 @@ const WORK: &[Change] = &[
 #[test]
 fn special_files_in_the_data_directory_never_block() {
     let folder = scratch();
-    let base = fs::canonicalize(folder.path()).unwrap();
+    let base = sightline_base::path::canonicalize(folder.path()).unwrap();
     let (first, names) = filled(&base);
     fs::create_dir(base.join("remote.git")).unwrap();
     git(&base.join("remote.git"), &["init", "-q", "--bare"]);

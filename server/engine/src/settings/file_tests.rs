@@ -38,7 +38,7 @@ impl Files {
 
     fn read(&self, roots: &[&str]) -> ConfigFiles {
         let root = |name: &&str| {
-            let path = fs::canonicalize(self.dir.path().join(name)).unwrap();
+            let path = sightline_base::path::canonicalize(self.dir.path().join(name)).unwrap();
             Root::new(AbsPath::new(&path).unwrap(), None)
         };
         let roots: Vec<Root> = roots.iter().map(root).collect();
@@ -100,7 +100,7 @@ fn the_editor_precedes_the_project_and_the_project_the_user() {
         Some(7)
     );
     let merged = sources.merged();
-    let project = fs::canonicalize(files.dir.path())
+    let project = sightline_base::path::canonicalize(files.dir.path())
         .unwrap()
         .join("project")
         .join(PROJECT_FILE);

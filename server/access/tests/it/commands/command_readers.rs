@@ -27,7 +27,9 @@ pub(super) fn write(folder: &Path, files: &[(&str, &str)]) {
 /// Creates a project with typical rules. Git does not track the paths in `gitignore`.
 fn workspace(gitignore: &str) -> Workspace {
     let parent = tempfile::tempdir().unwrap();
-    let folder = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let folder = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     write(
         &folder,
         &[
@@ -508,7 +510,7 @@ fn without_rules_all_directories_may_be_read() {
 #[test]
 fn commands_run_only_in_roots() {
     let parent = tempfile::tempdir().unwrap();
-    let folder = fs::canonicalize(parent.path()).unwrap();
+    let folder = sightline_base::path::canonicalize(parent.path()).unwrap();
     write(
         &folder,
         &[
@@ -546,7 +548,9 @@ fn links_to_denied_files_are_denied() {
 #[test]
 fn a_folder_that_cannot_be_searched_completely_is_denied() {
     let parent = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let root = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     let many: Vec<String> = (0..150).map(|at| format!("{at}/.env")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|path| (path.as_str(), "x")).collect();
     for folder in [root.clone(), root.join("../outside")] {

@@ -265,7 +265,7 @@ fn saving_rules_never_allows_a_denied_file() {
         }),
         ("backup by rename", |path| {
             let backup = path.with_extension("backup");
-            fs::rename(path, &backup).unwrap();
+            rename(path, &backup);
             fs::write(path, TEXT).unwrap();
             fs::remove_file(backup).unwrap();
         }),
@@ -340,7 +340,7 @@ fn rules_are_never_absent() {
         for turn in 0..300 {
             let new = root.join("new");
             fs::write(&new, format!("secret\nother-{turn}\n")).unwrap();
-            fs::rename(&new, root.join(".clineignore")).unwrap();
+            rename(&new, &root.join(".clineignore"));
         }
     });
 }

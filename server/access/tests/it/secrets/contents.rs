@@ -19,7 +19,7 @@ use sightline_protocol::{
 };
 use sightline_testing::git;
 
-use crate::scratch::{abs, ask, kind, workspace, write};
+use crate::scratch::{abs, ask, kind, rename, workspace, write};
 
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQ==\n-----END PRIVATE KEY-----\n";
 const CERTIFICATE: &str =
@@ -235,7 +235,7 @@ fn a_content_that_changes_is_not_read() {
                     fs::write(&path, text).unwrap();
                 } else {
                     fs::write(root.join("new"), text).unwrap();
-                    fs::rename(root.join("new"), &path).unwrap();
+                    rename(&root.join("new"), &path);
                 }
             }
         });

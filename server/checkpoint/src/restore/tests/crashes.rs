@@ -271,7 +271,7 @@ fn crash_in_child_process() {
 /// Creates a checkpoint with all types of files, then changes all of them.
 fn changed_fixture() -> (TempDir, Fixture, Oid) {
     let folder = tempfile::tempdir().unwrap();
-    let base = fs::canonicalize(folder.path()).unwrap();
+    let base = sightline_base::path::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
     let fixture = Fixture::at(&base);
     for (path, text) in [

@@ -42,7 +42,7 @@ impl Fixture {
     /// `data` is the data directory, relative to the scratch folder.
     fn with_data(data: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let base = sightline_base::path::canonicalize(folder.path()).unwrap();
         let root = base.join("ws");
         fs::create_dir(&root).unwrap();
         let storage = Storage::open(&base.join(data)).unwrap();

@@ -26,7 +26,7 @@ struct Two {
 impl Two {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let base = sightline_base::path::canonicalize(folder.path()).unwrap();
         let storage = Storage::open(&base.join("data")).unwrap();
         let roots = ["one", "two"].map(|name| {
             fs::create_dir(base.join(name)).unwrap();

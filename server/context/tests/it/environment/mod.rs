@@ -78,7 +78,7 @@ impl Fixture {
     }
 
     fn base(&self) -> std::path::PathBuf {
-        fs::canonicalize(self.folder.path()).unwrap()
+        sightline_base::path::canonicalize(self.folder.path()).unwrap()
     }
 
     fn at(&self, path: &str) -> AbsPath {

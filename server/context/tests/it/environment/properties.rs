@@ -40,7 +40,7 @@ struct Workspace {
 
 fn workspace() -> Workspace {
     let folder = tempfile::tempdir().unwrap();
-    let root = AbsPath::new(&fs::canonicalize(folder.path()).unwrap()).unwrap();
+    let root = AbsPath::new(&sightline_base::path::canonicalize(folder.path()).unwrap()).unwrap();
     for file in FILES {
         let path = root.as_path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -230,7 +230,9 @@ const EXACT: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn commands_to_run_instead_leave_out_nothing_else() {
     let parent = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(parent.path()).unwrap().join("ws");
+    let root = sightline_base::path::canonicalize(parent.path())
+        .unwrap()
+        .join("ws");
     write(&root, ".clineignore", RULES);
     git::init(&root);
     let (denied, allowed) = SAME_NAMES.split_at(8);

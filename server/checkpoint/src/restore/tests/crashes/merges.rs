@@ -17,7 +17,7 @@ fn a_merge_killed_at_any_point_is_completed() {
     let mut interrupted = 0;
     for at in 1.. {
         let folder = tempfile::tempdir().unwrap();
-        let base = fs::canonicalize(folder.path()).unwrap();
+        let base = sightline_base::path::canonicalize(folder.path()).unwrap();
         fs::create_dir(base.join("ws")).unwrap();
         let fixture = Fixture::at(&base);
         fixture.write("merged", &numbers(&[]));

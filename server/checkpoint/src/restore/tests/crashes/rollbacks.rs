@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_restore_whose_contents_are_lost_is_rolled_back() {
     let folder = tempfile::tempdir().unwrap();
-    let base = fs::canonicalize(folder.path()).unwrap();
+    let base = sightline_base::path::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
     let fixture = Fixture::at(&base);
     let packs = || {
@@ -37,7 +37,7 @@ fn a_restore_whose_contents_are_lost_is_rolled_back() {
 #[test]
 fn a_rollback_restores_the_permissions_of_files() {
     let folder = tempfile::tempdir().unwrap();
-    let base = fs::canonicalize(folder.path()).unwrap();
+    let base = sightline_base::path::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
     let fixture = Fixture::at(&base);
     fixture.write("z", "this content is lost");
