@@ -47,7 +47,7 @@ fn filled(base: &Path) -> BTreeSet<PathBuf> {
 #[test]
 fn special_files_in_stored_tasks_never_block() {
     let folder = scratch();
-    let base = sightline_base::path::canonicalize(folder.path()).unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
     let names = filled(&base);
     assert!(names.len() > 10, "{names:?}");
     replace_each(&base, "made", &names, &SpecialFile::ALL, use_tasks);
