@@ -277,6 +277,12 @@
 ---@field tokens integer Total number of tokens: the sum of `items`, unless it is based on reported usage.
 ---@field upper? integer Likely upper bound. Absent if the count is exact.
 
+--- What a command finds at a hidden path.
+---@alias sightline.Cover
+---| "file" # A file that cannot be opened.
+---| "folder" # An empty folder.
+---| "readOnly" # The file itself, which cannot be written: a file with access rules or settings. Git would fail to add an untracked file that it cannot read.
+
 --- Params of `sightline/createCheckpoint`.
 ---@class sightline.CreateCheckpointParams
 ---@field automatic? boolean Created without a request of the user, outside a turn. Default: `false`.
@@ -564,6 +570,19 @@
 ---@field count integer Number of values, lines and parts of diffs that were replaced.
 ---@field path string The file.
 ---@field rule? sightline.AccessRule The rule that denies it.
+
+--- A path that is hidden from commands.
+---@class sightline.HiddenPath
+---@field cover sightline.Cover What a command finds there.
+---@field path string The absolute path, without symbolic links below the workspace folder.
+
+--- Params of `sightline/hiddenPaths`.
+---@class sightline.HiddenPathsParams
+---@field roots? string[] The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any. Default: `[]`.
+
+--- Result of `sightline/hiddenPaths`.
+---@class sightline.HiddenPathsResult
+---@field paths sightline.HiddenPath[] What is hidden, sorted by path.
 
 --- A changed part of a file, with the lines around it.
 ---@class sightline.Hunk
@@ -1430,6 +1449,8 @@ M.methods = {
   checkAccess = "sightline/checkAccess",
   --- Lists the rule files in force, and what they deny. For the user: agents see neither. Takes `sightline.ListRulesParams`, answers `sightline.ListRulesResult`.
   listRules = "sightline/listRules",
+  --- Lists the denied files and folders that git does not track, for `sightline exec`. Agents do not see it. Takes `sightline.HiddenPathsParams`, answers `sightline.HiddenPathsResult`.
+  hiddenPaths = "sightline/hiddenPaths",
   --- Replaces the contents of denied files in texts. Takes `sightline.RedactParams`, answers `sightline.RedactResult`.
   redact = "sightline/redact",
   --- Lists what agents were refused and what was hidden from them, newest first. Takes `sightline.ListDecisionsParams`, answers `sightline.ListDecisionsResult`.

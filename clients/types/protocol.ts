@@ -12,6 +12,8 @@ export interface Methods {
   "sightline/checkAccess": { params: CheckAccessParams; result: CheckAccessResult };
   /** Lists the rule files in force, and what they deny. For the user: agents see neither. */
   "sightline/listRules": { params: ListRulesParams; result: ListRulesResult };
+  /** Lists the denied files and folders that git does not track, for `sightline exec`. Agents do not see it. */
+  "sightline/hiddenPaths": { params: HiddenPathsParams; result: HiddenPathsResult };
   /** Replaces the contents of denied files in texts. */
   "sightline/redact": { params: RedactParams; result: RedactResult };
   /** Lists what agents were refused and what was hidden from them, newest first. */
@@ -763,6 +765,18 @@ export interface CountTokensResult {
   upper?: number;
 }
 
+/** What a command finds at a hidden path. */
+export type Cover =
+  /** A file that cannot be opened. */
+  | "file"
+  /** An empty folder. */
+  | "folder"
+  /**
+   * The file itself, which cannot be written: a file with access rules or settings. Git would fail to add an
+   * untracked file that it cannot read.
+   */
+  | "readOnly";
+
 /** Params of `sightline/createCheckpoint`. */
 export interface CreateCheckpointParams {
   /**
@@ -1334,6 +1348,29 @@ export interface HiddenFile {
   path: string;
   /** The rule that denies it. */
   rule?: AccessRule;
+}
+
+/** A path that is hidden from commands. */
+export interface HiddenPath {
+  /** What a command finds there. */
+  cover: Cover;
+  /** The absolute path, without symbolic links below the workspace folder. */
+  path: string;
+}
+
+/** Params of `sightline/hiddenPaths`. */
+export interface HiddenPathsParams {
+  /**
+   * The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any.
+   * Default: `[]`.
+   */
+  roots?: string[];
+}
+
+/** Result of `sightline/hiddenPaths`. */
+export interface HiddenPathsResult {
+  /** What is hidden, sorted by path. */
+  paths: HiddenPath[];
 }
 
 /** A changed part of a file, with the lines around it. */

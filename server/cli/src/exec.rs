@@ -14,9 +14,15 @@ use sightline_agents::{
 };
 use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
 
-use sightline_base::{escape::one_line, path::Roots};
+use sightline_base::{
+    escape::one_line,
+    path::{Root, Roots},
+};
 use sightline_engine::{error::Error, session::Snapshot, settings::config_file};
-use sightline_protocol::{error::ErrorKind, settings::AgentCommands};
+use sightline_ipc::{self as ipc, client::Reply};
+use sightline_protocol::{
+    access::HiddenPathsParams, error::ErrorKind, method::HiddenPaths, settings::AgentCommands,
+};
 
 use super::{Workspace, offline, print_message};
 
@@ -246,13 +252,36 @@ fn hide_from(
         Some(root) => offline::roots_above(&root.path),
         None => offline::roots_above(&offline::current()?),
     };
-    let secrets = session.settings.access.secrets;
-    let rules = session
-        .access
-        .get()
-        .updated(Roots::new(roots).into(), Vec::new(), secrets);
-    let hidden = hidden_paths(&rules.view().0).map_err(unavailable)?;
+    let hidden = match hidden_by_server(workspace, &roots) {
+        Some(hidden) => hidden,
+        None => {
+            let secrets = session.settings.access.secrets;
+            let rules = session
+                .access
+                .get()
+                .updated(Roots::new(roots).into(), Vec::new(), secrets);
+            hidden_paths(&rules.view().0).map_err(unavailable)?
+        }
+    };
     hidden_from(words, &hidden).map_err(unavailable)
+}
+
+/// Asks the server that runs in the innermost of these folders, which keeps the list. `None` if it cannot say.
+fn hidden_by_server(workspace: &Workspace, roots: &[Root]) -> Option<Vec<HiddenPath>> {
+    let storage = offline::storage(workspace.storage.as_deref()).ok()?;
+    let params = HiddenPathsParams {
+        roots: roots.iter().map(|root| root.canonical.to_uri()).collect(),
+    };
+    let Reply::Answered(Ok(result)) =
+        ipc::client::request::<HiddenPaths>(&storage, roots.first()?, &params)
+    else {
+        return None;
+    };
+    let hidden = result.paths.into_iter().map(|hidden| HiddenPath {
+        path: hidden.path.into(),
+        cover: hidden.cover,
+    });
+    Some(hidden.collect())
 }
 
 #[cfg(not(target_os = "macos"))]

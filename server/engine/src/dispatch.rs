@@ -23,7 +23,7 @@ use crate::{
         conversation::{classify_error, count_tokens, rollback_history, truncate_history},
         decisions,
         editor::{connected_agents, diagnostics, open_file, selection, unsaved_files},
-        environment_details, list_files, list_rules, mcp_servers, read_file,
+        environment_details, hidden_paths, list_files, list_rules, mcp_servers, read_file,
         tasks::{append_messages, delete_task, list_tasks, load_task, resume_task},
         tracking::{record_environment, record_model, task_context, track_file},
     },
@@ -114,6 +114,7 @@ requests! {
     EnvironmentDetails, environment_details::run as TaskContext, |p, _| any_task(&p.task_id);
     CheckAccess, check_access::run as ReadContext, |_, _| Pool;
     ListRules, list_rules::run as ReadContext, |_, _| Pool;
+    HiddenPaths, hidden_paths::run as ReadContext, |_, _| Pool;
     Redact, decisions::redact as ReadContext, |_, _| Pool;
     ListDecisions, decisions::list as ReadContext, |_, _| Pool;
     ListFiles, list_files::run as ReadContext, |_, _| Pool, with_token;

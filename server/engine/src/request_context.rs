@@ -14,6 +14,7 @@ use sightline_base::{
 };
 use sightline_context::tracker::Tracker;
 use sightline_conversation::tokens::Counter;
+use sightline_exec::{CannotHide, HiddenPath};
 use sightline_protocol::{decision::Decision, files::ProgressToken};
 use sightline_tasks::TaskStore;
 
@@ -55,6 +56,14 @@ impl ReadContext<'_> {
     /// Returns the contents of denied files.
     pub fn hidden_contents(&self, view: &AccessView) -> Arc<HiddenContents> {
         self.services.hidden_contents.get(view)
+    }
+
+    /// Lists the denied files and folders that git does not track.
+    ///
+    /// # Errors
+    /// Those of [`sightline_exec::hidden_paths`].
+    pub fn hidden_paths(&self, view: &AccessView) -> Result<Vec<HiddenPath>, CannotHide> {
+        self.services.hidden_paths(&self.snapshot, view)
     }
 
     /// Opens the data directory.

@@ -7,6 +7,8 @@ pub mod active_tasks;
 pub mod agents;
 pub mod checkpoint_registry;
 pub mod confirmations;
+#[cfg(target_os = "linux")]
+mod hidden_paths;
 pub mod mcp_watch;
 pub mod stores;
 pub mod tracked_files;
@@ -23,6 +25,7 @@ use serde_json::json;
 use sightline_access::{AccessView, redact::KeptContents};
 use sightline_base::escape;
 use sightline_conversation::tokens::Counter;
+use sightline_exec::{CannotHide, HiddenPath};
 use sightline_protocol::{
     editor::{DidChangeAccessRulesParams, DidChangeContextParams},
     method::{DidChangeAccessRules, DidChangeContext, Notification},
@@ -75,6 +78,8 @@ pub struct Services {
     pub tracked_files: TrackedFiles,
     /// The contents of denied files.
     pub hidden_contents: KeptContents,
+    #[cfg(target_os = "linux")]
+    hidden_paths: hidden_paths::HiddenPaths,
     /// The open question to the user.
     pub confirmations: Confirmations,
     /// Watches the MCP servers of agents.
@@ -102,6 +107,8 @@ impl Services {
             tracked_files: TrackedFiles::default(),
             confirmations: Confirmations::default(),
             hidden_contents: KeptContents::default(),
+            #[cfg(target_os = "linux")]
+            hidden_paths: hidden_paths::HiddenPaths::default(),
             mcp_watch: McpWatch::default(),
             agents: OnceLock::new(),
             session_id: uuid::Uuid::new_v4().to_string(),
@@ -135,6 +142,24 @@ impl Services {
     /// Returns the current access rules. Notifies the client if they changed on disk.
     pub fn view(&self, snapshot: &Snapshot) -> AccessView {
         self.refresh_view(snapshot).0
+    }
+
+    /// Lists the denied files and folders of a view of a snapshot that git does not track.
+    ///
+    /// # Errors
+    /// Those of [`sightline_exec::hidden_paths`].
+    pub fn hidden_paths(
+        &self,
+        snapshot: &Snapshot,
+        view: &AccessView,
+    ) -> Result<Vec<HiddenPath>, CannotHide> {
+        #[cfg(target_os = "linux")]
+        return self.hidden_paths.get(view, snapshot.access.get());
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = snapshot;
+            sightline_exec::hidden_paths(view)
+        }
     }
 
     /// Like [`Self::view`]. Also returns whether the rules changed.

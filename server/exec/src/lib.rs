@@ -1,6 +1,7 @@
 //! Runs a command for which denied files do not exist: the kernel refuses to open them.
 //!
-//! [`hidden_paths`] lists the denied files and folders of the workspace that git does not track.
+//! [`hidden_paths`] lists the denied files and folders of the workspace that git does not track. A server
+//! keeps the folders ([`DeniedEntries`]) and reads those again that have changed.
 //! [`hide`] covers them, for the calling process and everything that it starts: a file by an
 //! unreadable file, a folder by an empty one. It uses a user and a mount namespace, so it needs no
 //! privileges, and nothing outside of the process changes.
@@ -25,8 +26,10 @@ mod profile;
 
 use std::{error::Error, fmt};
 
+pub use sightline_protocol::access::Cover;
+
 pub use self::{
-    list::{Cover, HiddenPath, hidden_paths},
+    list::{DeniedEntries, HiddenPath, Tracked, hidden_in, hidden_paths},
     profile::macos_profile,
 };
 

@@ -2,14 +2,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use sightline_access::{AccessView, PROJECT_FILE, RULE_FILE};
-use sightline_base::path::{RelPath, Root, os_name};
+use sightline_base::{
+    clock::now_nanos,
+    fs::dir::{FileInfo, lstat},
+    path::{RelPath, os_name},
+};
+
+use sightline_protocol::access::Cover;
 
 use crate::CannotHide;
 
@@ -23,18 +29,6 @@ pub struct HiddenPath {
     pub path: PathBuf,
     /// What the command finds there.
     pub cover: Cover,
-}
-
-/// What a command finds at a hidden path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cover {
-    /// A file that cannot be opened.
-    File,
-    /// An empty folder.
-    Folder,
-    /// The file itself, which cannot be written: a file with access rules or settings. Git would
-    /// fail to add an untracked file that it cannot read.
-    ReadOnly,
 }
 
 impl HiddenPath {
@@ -63,99 +57,145 @@ impl HiddenPath {
 /// # Errors
 /// If rules of a root cannot be used, or a folder cannot be read.
 pub fn hidden_paths(view: &AccessView) -> Result<Vec<HiddenPath>, CannotHide> {
-    let mut found = Vec::new();
-    for (index, root) in view.roots().as_slice().iter().enumerate() {
-        if let Some(why) = view.unusable(index) {
-            return Err(CannotHide::new(format!(
-                "cannot tell what is denied: {why}"
-            )));
+    let mut folders = BTreeMap::new();
+    for index in 0..view.roots().as_slice().len() {
+        let mut left = vec![RelPath::default()];
+        while let Some(rel) = left.pop() {
+            let folder = DeniedEntries::read(view, index, &rel)?;
+            left.extend(folder.folders(&rel));
+            // Of two roots, one may be in the other.
+            let path = view.roots().as_slice()[index].canonical.join(&rel);
+            let same: &mut DeniedEntries = folders.entry(path.as_path().to_owned()).or_default();
+            same.add(folder);
         }
-        let mut walk = Walk {
-            view,
-            index,
+    }
+    hidden_in(view, &folders, &mut Tracked::default())
+}
+
+/// What a walk finds in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeniedEntries {
+    denied: Vec<HiddenPath>,
+    /// Denied symbolic links.
+    links: Vec<PathBuf>,
+    /// Names of the other folders in it.
+    folders: Vec<OsString>,
+    /// Whether it is a repository.
+    is_repository: bool,
+}
+
+impl DeniedEntries {
+    /// Reads a folder of a root, without following symbolic links.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn read(view: &AccessView, root: usize, rel: &RelPath) -> Result<Self, CannotHide> {
+        let folder = view.roots().as_slice()[root].canonical.join(rel);
+        let path = folder.as_path();
+        let mut names = Vec::new();
+        for entry in entries(path)? {
+            let entry = entry.map_err(|error| cannot_read(path, &error))?;
+            let kind = entry
+                .file_type()
+                .map_err(|error| cannot_read(&entry.path(), &error))?;
+            names.push((entry.file_name(), kind));
+        }
+        view.note_names(
             root,
-            repositories: BTreeMap::new(),
-        };
-        walk.folder(&RelPath::default(), None)?;
-        for (repository, denied) in walk.repositories {
-            found.extend(untracked(repository.as_deref(), denied)?);
+            rel,
+            names.iter().map(|(name, _)| name.as_encoded_bytes()),
+        );
+        let mut found = Self::default();
+        for (name, kind) in names {
+            if name == OsStr::new(".git") {
+                found.is_repository = true;
+                continue;
+            }
+            let denial = view.judge_entry(root, &rel.child(&name), kind.is_dir());
+            match denial {
+                Some(_) if kind.is_symlink() => found.links.push(path.join(name)),
+                Some(_) => found
+                    .denied
+                    .push(HiddenPath::new(path.join(name), kind.is_dir())),
+                None if kind.is_dir() => found.folders.push(name),
+                None => {}
+            }
         }
+        Ok(found)
+    }
+
+    /// Returns the folders in it that are not denied.
+    pub fn folders(&self, rel: &RelPath) -> impl Iterator<Item = RelPath> {
+        self.folders.iter().map(|name| rel.child(name))
+    }
+
+    /// Returns whether it has a `.git`.
+    pub fn is_repository(&self) -> bool {
+        self.is_repository
+    }
+
+    fn add(&mut self, other: Self) {
+        self.denied.extend(other.denied);
+        self.links.extend(other.links);
+        self.is_repository |= other.is_repository;
+    }
+}
+
+/// Lists what is hidden of the folders of a walk, by path.
+///
+/// # Errors
+/// If rules of a root cannot be used, or a folder cannot be read.
+pub fn hidden_in(
+    view: &AccessView,
+    folders: &BTreeMap<PathBuf, DeniedEntries>,
+    tracked: &mut Tracked,
+) -> Result<Vec<HiddenPath>, CannotHide> {
+    let mut roots = 0..view.roots().as_slice().len();
+    if let Some(why) = roots.find_map(|root| view.unusable(root)) {
+        return Err(CannotHide::new(format!(
+            "cannot tell what is denied: {why}"
+        )));
+    }
+    // Denied entries by the innermost folder with a `.git`.
+    let mut repositories: BTreeMap<Option<&Path>, Vec<HiddenPath>> = BTreeMap::new();
+    for (path, entries) in folders {
+        if !entries.links.is_empty() {
+            let targets = entries.links.iter().filter_map(|link| target(view, link));
+            repositories.entry(None).or_default().extend(targets);
+        }
+        if !entries.denied.is_empty() {
+            let is_repository = |above: &&Path| match folders.get(*above) {
+                Some(folder) => folder.is_repository,
+                None => above.join(".git").exists(),
+            };
+            let repository = path.ancestors().find(is_repository);
+            repositories
+                .entry(repository)
+                .or_default()
+                .extend(entries.denied.iter().cloned());
+        }
+    }
+    let mut found = Vec::new();
+    for (repository, denied) in repositories {
+        found.extend(tracked.without(repository, denied)?);
     }
     found.sort();
     found.dedup();
     Ok(found)
 }
 
-struct Walk<'a> {
-    view: &'a AccessView,
-    index: usize,
-    root: &'a Root,
-    /// Denied entries by the innermost folder with a `.git`.
-    repositories: BTreeMap<Option<PathBuf>, Vec<HiddenPath>>,
-}
-
-impl Walk<'_> {
-    /// Walks a folder, without following symbolic links.
-    fn folder(&mut self, folder: &RelPath, repository: Option<&Path>) -> Result<(), CannotHide> {
-        let path = self.root.canonical.join(folder).as_path().to_owned();
-        let own = path.join(".git").symlink_metadata().is_ok();
-        let above = || path.ancestors().find(|path| path.join(".git").exists());
-        let repository = match repository {
-            _ if own => Some(&*path),
-            None if folder.is_root() => above(),
-            other => other,
-        };
-        for entry in entries(&path)? {
-            let entry = entry.map_err(|error| cannot_read(&path, &error))?;
-            let (name, kind) = (entry.file_name(), entry.file_type());
-            let kind = kind.map_err(|error| cannot_read(&entry.path(), &error))?;
-            let rel = folder.child(&name);
-            let is_denied = || {
-                let denial = self.view.judge_entry(self.index, &rel, kind.is_dir());
-                denial.is_some()
-            };
-            if name == OsStr::new(".git") {
-                continue;
-            } else if kind.is_symlink() {
-                self.link(&entry.path(), is_denied());
-            } else if is_denied() {
-                self.add(repository, entry.path(), kind.is_dir());
-            } else if kind.is_dir() {
-                self.folder(&rel, repository)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the target of a denied link to a place outside of all roots. Targets inside of them
-    /// are judged by their own names.
-    fn link(&mut self, link: &Path, is_denied: bool) {
-        if !is_denied {
-            return;
-        }
-        let Ok(target) = sightline_base::path::canonicalize(link) else {
-            return;
-        };
-        let roots = self.view.roots().as_slice();
-        let is_inside = roots
-            .iter()
-            .any(|root| target.starts_with(root.canonical.as_path()));
-        let contains_root = roots
-            .iter()
-            .any(|root| root.canonical.as_path().starts_with(&target));
-        // Devices, such as `/dev/null`, have no content to hide.
-        let is_file_or_dir = target.is_file() || target.is_dir();
-        if !is_inside && !contains_root && is_file_or_dir {
-            let is_dir = target.is_dir();
-            self.add(None, target, is_dir);
-        }
-    }
-
-    fn add(&mut self, repository: Option<&Path>, path: PathBuf, is_dir: bool) {
-        let repository = repository.map(Path::to_owned);
-        let denied = self.repositories.entry(repository).or_default();
-        denied.push(HiddenPath::new(path, is_dir));
-    }
+/// Returns the target of a denied link if it is outside of all roots. Targets inside of them are judged
+/// by their own names.
+fn target(view: &AccessView, link: &Path) -> Option<HiddenPath> {
+    let target = sightline_base::path::canonicalize(link).ok()?;
+    let roots = view.roots().as_slice();
+    let is_related = roots.iter().any(|root| {
+        let root = root.canonical.as_path();
+        target.starts_with(root) || root.starts_with(&target)
+    });
+    // Devices, such as `/dev/null`, have no content to hide.
+    let is_dir = target.is_dir();
+    (!is_related && (is_dir || target.is_file())).then(|| HiddenPath::new(target, is_dir))
 }
 
 fn entries(
@@ -178,33 +218,69 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> CannotHide {
     CannotHide::new(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Returns the entries that git does not track. A folder with tracked files is replaced by its
-/// other entries.
-fn untracked(
-    repository: Option<&Path>,
-    denied: Vec<HiddenPath>,
-) -> Result<Vec<HiddenPath>, CannotHide> {
-    let tracked = repository
-        .and_then(|repository| tracked_below(repository, &denied))
-        .unwrap_or_default();
-    let mut hidden = Vec::new();
-    let mut left = denied;
-    while let Some(entry) = left.pop() {
-        let from = tracked.range(entry.path.clone()..).next();
-        if !from.is_some_and(|first| first.starts_with(&entry.path)) {
-            hidden.push(entry);
-        } else if entry.cover == Cover::Folder {
-            for child in entries(&entry.path)? {
-                let child = child.map_err(|error| cannot_read(&entry.path, &error))?;
-                let kind = child.file_type();
-                let kind = kind.map_err(|error| cannot_read(&child.path(), &error))?;
-                if !kind.is_symlink() && child.file_name() != OsStr::new(".git") {
-                    left.push(HiddenPath::new(child.path(), kind.is_dir()));
+/// The tracked files that git listed last.
+#[derive(Debug, Default)]
+pub struct Tracked(BTreeMap<PathBuf, Listed>);
+
+/// The tracked files of a repository at or below some entries.
+#[derive(Debug)]
+struct Listed {
+    /// Metadata of the index. `None` if it could change without other ones.
+    index: Option<FileInfo>,
+    asked: Vec<HiddenPath>,
+    tracked: BTreeSet<PathBuf>,
+}
+
+impl Tracked {
+    /// Returns the entries that git does not track. A folder with tracked files is replaced by its
+    /// other entries.
+    fn without(
+        &mut self,
+        repository: Option<&Path>,
+        denied: Vec<HiddenPath>,
+    ) -> Result<Vec<HiddenPath>, CannotHide> {
+        let none = BTreeSet::new();
+        let tracked = match repository {
+            Some(repository) => self.below(repository, &denied),
+            None => &none,
+        };
+        let mut hidden = Vec::new();
+        let mut left = denied;
+        while let Some(entry) = left.pop() {
+            let from = tracked.range(entry.path.clone()..).next();
+            if !from.is_some_and(|first| first.starts_with(&entry.path)) {
+                hidden.push(entry);
+            } else if entry.cover == Cover::Folder {
+                for child in entries(&entry.path)? {
+                    let child = child.map_err(|error| cannot_read(&entry.path, &error))?;
+                    let kind = child
+                        .file_type()
+                        .map_err(|error| cannot_read(&child.path(), &error))?;
+                    if !kind.is_symlink() && child.file_name() != OsStr::new(".git") {
+                        left.push(HiddenPath::new(child.path(), kind.is_dir()));
+                    }
                 }
             }
         }
+        Ok(hidden)
     }
-    Ok(hidden)
+
+    /// Asks git, unless its index and the entries are as before.
+    fn below(&mut self, repository: &Path, denied: &[HiddenPath]) -> &BTreeSet<PathBuf> {
+        let index = lstat(&repository.join(".git/index")).ok();
+        let index = index.filter(|index| index.stamp.is_settled(now_nanos()));
+        let is_current =
+            |listed: &Listed| index.is_some() && listed.index == index && listed.asked == denied;
+        if !self.0.get(repository).is_some_and(is_current) {
+            let listed = Listed {
+                index,
+                asked: denied.to_vec(),
+                tracked: tracked_below(repository, denied).unwrap_or_default(),
+            };
+            self.0.insert(repository.to_owned(), listed);
+        }
+        &self.0[repository].tracked
+    }
 }
 
 /// Returns the tracked files at or below the entries, as git lists them. `None` if git cannot be

@@ -18,8 +18,9 @@ use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::{ReadFileParams, ReadFileResult, TextSource},
     method::{
-        CheckAccess, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails, LabelCheckpoint,
-        PreviewRestore, ReadFile, Request, RestoreCheckpoint, UndoRestore, UnsavedFiles,
+        CheckAccess, CreateCheckpoint, DiffCheckpoints, EnvironmentDetails, HiddenPaths,
+        LabelCheckpoint, PreviewRestore, ReadFile, Request, RestoreCheckpoint, UndoRestore,
+        UnsavedFiles,
     },
 };
 
@@ -47,7 +48,7 @@ fn effort(method: &str) -> (Duration, bool) {
         | UndoRestore::NAME
         | LabelCheckpoint::NAME => (WORKSPACE_TIMEOUT, true),
         DiffCheckpoints::NAME | PreviewRestore::NAME => (WORKSPACE_TIMEOUT, false),
-        CheckAccess::NAME => (CHECK_TIMEOUT, false),
+        CheckAccess::NAME | HiddenPaths::NAME => (CHECK_TIMEOUT, false),
         UnsavedFiles::NAME => (OTHERS_TIMEOUT, false),
         _ => (RESPONSE_TIMEOUT, false),
     }

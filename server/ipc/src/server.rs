@@ -38,6 +38,7 @@ pub const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
     "sightline/listRules",
+    "sightline/hiddenPaths",
     "sightline/redact",
     "sightline/listFiles",
     "sightline/readFile",

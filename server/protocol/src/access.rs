@@ -115,3 +115,44 @@ pub struct DeniedOperand {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<AccessRule>,
 }
+
+/// Params of `sightline/hiddenPaths`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct HiddenPathsParams {
+    /// The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any.
+    pub roots: Vec<String>,
+}
+
+/// Result of `sightline/hiddenPaths`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HiddenPathsResult {
+    /// What is hidden, sorted by path.
+    pub paths: Vec<HiddenPath>,
+}
+
+/// A path that is hidden from commands.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HiddenPath {
+    /// The absolute path, without symbolic links below the workspace folder.
+    pub path: String,
+    /// What a command finds there.
+    pub cover: Cover,
+}
+
+/// What a command finds at a hidden path.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Cover {
+    /// A file that cannot be opened.
+    File,
+    /// An empty folder.
+    Folder,
+    /// The file itself, which cannot be written: a file with access rules or settings. Git would fail to add an
+    /// untracked file that it cannot read.
+    ReadOnly,
+}

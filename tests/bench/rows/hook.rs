@@ -80,6 +80,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         let rounds = run.rounds;
         let tree = run.trees.get(count);
         rows.extend(measure(tree, rounds));
+        rows.extend(super::exec::measure(tree, rounds));
         rows.extend(measure_checkpoints(tree, rounds));
         rows.push(measure_mcp(tree, rounds));
         rows.extend(measure_mcp_calls(tree, rounds));

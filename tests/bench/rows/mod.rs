@@ -5,6 +5,7 @@ pub(crate) mod checkpoints;
 pub(crate) mod clients;
 pub(crate) mod conversation;
 pub(crate) mod environment;
+mod exec;
 pub(crate) mod gateway;
 pub(crate) mod hook;
 pub(crate) mod instructions;

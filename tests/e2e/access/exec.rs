@@ -6,9 +6,10 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use serde_json::json;
 use sightline_testing::git;
 
-use crate::harness::{Workspace, program};
+use crate::harness::{Server, Workspace, program};
 
 const SECRET: &str = "s3cret-value-of-a-denied-file";
 
@@ -474,4 +475,42 @@ fn a_terminal_of_opencode_has_the_shell_of_the_user() {
     // Settings of the user decide whether files are hidden.
     let shown = text(&as_shell(&workspace, &["-c", "cat .env"]));
     assert!(shown.contains(SECRET), "{shown}");
+}
+
+#[test]
+fn a_running_server_knows_what_is_denied() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let data = workspace.path("home/xdg");
+    fs::create_dir(&data).unwrap();
+    std::os::unix::fs::symlink(workspace.data(), data.join("sightline")).unwrap();
+    let mut server = Server::start(&workspace);
+    let line = |line: &str| {
+        let mut command = exec(&workspace);
+        command.env("XDG_DATA_HOME", &data).args(["--shell", line]);
+        text(&command.output().unwrap())
+    };
+    for round in 0..3 {
+        let file = format!("src/new{round}.pem");
+        fs::write(workspace.path(&file), "-----BEGIN PRIVATE KEY-----\n").unwrap();
+        let shown = line(&format!("cat .env private/notes.md {file}; cat src/a.ts"));
+        assert_eq!(shown.matches("denied").count(), 2, "{shown}");
+        assert!(
+            !shown.contains(SECRET) && !shown.contains("PRIVATE"),
+            "{shown}"
+        );
+        assert!(shown.starts_with("a\n"), "{shown}");
+    }
+    // The list is the server's: it leaves out what only its settings allow.
+    let allowed = json!({ "settings": { "access": { "secrets": "allow" } } });
+    server
+        .notify("workspace/didChangeConfiguration", allowed)
+        .unwrap();
+    let shown = line("cat .env private/notes.md");
+    assert!(
+        shown.contains(SECRET) && shown.contains("notes.md"),
+        "{shown}"
+    );
 }

@@ -22,15 +22,14 @@
 //!
 //! [`take`]: InotifyTracker::take
 
-mod mounts;
-mod watches;
+pub(crate) mod mounts;
+pub(crate) mod watches;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ffi::OsStr,
     io::{PipeReader, PipeWriter, Read, Write},
-    mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::fd::OwnedFd,
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -38,14 +37,14 @@ use std::{
 use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    fs::inotify::{ReadFlags, Reader},
+    fs::inotify::ReadFlags,
     io::Errno,
 };
 use sightline_base::path::{AbsPath, RelPath};
 use sightline_checkpoint::{Changes, Checkpoints};
 
 use mounts::Mounts;
-use watches::{FileId, file_id, update_watches};
+use watches::{FileId, drain, file_id, update_watches};
 
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
@@ -55,8 +54,6 @@ const FULL_SCAN_EVERY: u32 = 20;
 const FULL_SCAN_AFTER: Duration = Duration::from_secs(600);
 /// Events within this time wake the thread once.
 const SETTLE: Duration = Duration::from_millis(20);
-/// Size of the event buffer in bytes, enough for about a thousand events.
-const BUFFER: usize = 64 * 1024;
 
 /// Tracks one root.
 pub(super) struct InotifyTracker {
@@ -242,22 +239,12 @@ impl State {
         let Some(inotify) = self.inotify.clone() else {
             return;
         };
-        let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
-        let mut events = Reader::new(&*inotify, &mut buffer);
-        loop {
-            let event = match events.next() {
-                Ok(event) => event,
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => continue,
-                Err(error) => return self.invalidate(&error.to_string()),
-            };
-            let name = event
-                .file_name()
-                .map(|name| OsStr::from_bytes(name.to_bytes()));
-            self.handle_event(event.wd(), event.events(), name);
-            if self.inotify.is_none() {
-                return;
-            }
+        let drained = drain(&inotify, |watch, what, name| {
+            self.handle_event(watch, what, name);
+            self.inotify.is_some()
+        });
+        if let Err(error) = drained {
+            self.invalidate(&error.to_string());
         }
     }
 

@@ -7,7 +7,7 @@
 //! other systems, the answer is "unknown", and the work tree is scanned.
 
 #[cfg(target_os = "linux")]
-mod inotify;
+pub(crate) mod inotify;
 
 use std::sync::Arc;
 

@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod decisions;
 pub mod editor;
 pub mod environment_details;
+pub mod hidden_paths;
 pub mod list_files;
 pub mod list_rules;
 pub mod mcp_servers;

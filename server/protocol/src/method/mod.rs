@@ -139,6 +139,12 @@ methods! {
         ListRules = "sightline/listRules":
             files::ListRulesParams => files::ListRulesResult,
             since "0.1.0", fails {};
+        /// Lists the denied files and folders that git does not track, for `sightline exec`. Agents do not see it.
+        HiddenPaths = "sightline/hiddenPaths":
+            access::HiddenPathsParams => access::HiddenPathsResult,
+            since "0.1.0", fails {
+                Unsupported: "it is not known what is denied, or a path is not UTF-8",
+            };
         /// Replaces the contents of denied files in texts.
         Redact = "sightline/redact":
             decision::RedactParams => decision::RedactResult,

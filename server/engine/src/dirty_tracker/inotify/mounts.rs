@@ -16,7 +16,7 @@ use rustix::{
 const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 
 /// The mounts at and below a directory.
-pub(super) struct Mounts {
+pub(crate) struct Mounts {
     root: PathBuf,
     /// Reports changes of the mount table.
     table: Option<File>,
@@ -27,7 +27,7 @@ pub(super) struct Mounts {
 type Mount = (String, PathBuf);
 
 impl Mounts {
-    pub(super) fn below(root: &Path) -> Self {
+    pub(crate) fn below(root: &Path) -> Self {
         let table = File::open(MOUNT_TABLE).ok();
         let mut mounts = Self {
             root: root.to_path_buf(),
@@ -40,7 +40,7 @@ impl Mounts {
     }
 
     /// Returns whether the mounts changed since the last call.
-    pub(super) fn have_changed(&mut self) -> bool {
+    pub(crate) fn have_changed(&mut self) -> bool {
         if !self.is_table_changed() {
             return false;
         }

@@ -1,10 +1,20 @@
 //! Adds and removes watches, and checks whether they are reliable.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
+use std::{
+    ffi::OsStr,
+    fs,
+    mem::MaybeUninit,
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
+    path::Path,
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, MutexGuard};
 use rustix::{
-    fs::inotify::{self, CreateFlags, WatchFlags},
+    fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags},
     io::Errno,
 };
 use sightline_base::path::RelPath;
@@ -13,11 +23,13 @@ use super::{State, mounts::Mounts};
 
 /// Maximum number of watched directories, regardless of the system's limit.
 const MAX_FOLDERS: usize = 60_000;
+/// Size of the event buffer in bytes, enough for about a thousand events.
+const BUFFER: usize = 64 * 1024;
 /// Watches added at a time, while [`take`](super::InotifyTracker::take) must wait.
 const BATCH: usize = 256;
 
 /// Events to watch in each directory.
-const WATCHED_EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
+pub(crate) const WATCHED_EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
@@ -46,12 +58,35 @@ const LOCAL_FILE_SYSTEMS: [u32; 11] = [
 ];
 
 /// Device and inode number of a directory.
-pub(super) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 /// Returns the directory at `path`, which is not followed if it is a link.
-pub(super) fn file_id(path: &Path) -> Option<FileId> {
+pub(crate) fn file_id(path: &Path) -> Option<FileId> {
     let found = fs::symlink_metadata(path).ok()?;
     Some((found.dev(), found.ino()))
+}
+
+/// Calls `handle` with the queued events of a descriptor: watch, event and name. It returns whether it wants more.
+pub(crate) fn drain(
+    inotify: &OwnedFd,
+    mut handle: impl FnMut(i32, ReadFlags, Option<&OsStr>) -> bool,
+) -> Result<(), Errno> {
+    let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
+    let mut events = Reader::new(inotify, &mut buffer);
+    loop {
+        let event = match events.next() {
+            Ok(event) => event,
+            Err(Errno::AGAIN) => return Ok(()),
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        };
+        let name = event
+            .file_name()
+            .map(|name| OsStr::from_bytes(name.to_bytes()));
+        if !handle(event.wd(), event.events(), name) {
+            return Ok(());
+        }
+    }
 }
 
 impl State {
@@ -160,7 +195,7 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
 }
 
 /// Returns an error if inotify is unreliable for this directory.
-fn check_reliable(root: &Path, folders: usize) -> Result<(), String> {
+pub(crate) fn check_reliable(root: &Path, folders: usize) -> Result<(), String> {
     let kind = rustix::fs::statfs(root).map_err(|error| error.to_string())?;
     // 32-bit numbers in a field whose size and sign depend on the platform.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
