@@ -578,6 +578,7 @@
 
 --- Params of `sightline/hiddenPaths`.
 ---@class sightline.HiddenPathsParams
+---@field mounts? string The mount namespace that the server must be in, as `/proc/self/ns/mnt` names it.
 ---@field roots? string[] The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any. Default: `[]`.
 
 --- Result of `sightline/hiddenPaths`.

@@ -1360,6 +1360,8 @@ export interface HiddenPath {
 
 /** Params of `sightline/hiddenPaths`. */
 export interface HiddenPathsParams {
+  /** The mount namespace that the server must be in, as `/proc/self/ns/mnt` names it. */
+  mounts?: string;
   /**
    * The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any.
    * Default: `[]`.

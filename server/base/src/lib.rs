@@ -19,6 +19,7 @@
 //! - `thread_pool`: threads for parallel work: rayon pools for requests and for a restore, separate
 //!   from checkpoints; the calling thread where the system starts none; a thread for a flush
 //! - `cancel`, `error`, `limits`: cancellation flag, error type, limits on input
+//! - `git`: the command `git`, for questions about a repository
 //! - `peer`: the user of a connection on loopback
 //! - `clock`, `plural`, `json_repair`: current time in milliseconds; the singular or plural of a
 //!   noun; unpaired surrogates in JSON written by JavaScript
@@ -29,6 +30,7 @@ pub mod decision_log;
 pub mod error;
 pub mod escape;
 pub mod fs;
+pub mod git;
 pub mod json_repair;
 pub mod limits;
 pub mod path;

@@ -12,7 +12,7 @@ use sightline_agents::{
     Agent,
     install::{Program, SHELL_PREFIX, Scope, can_hide_commands},
 };
-use sightline_exec::{CannotHide, HiddenPath, hidden_paths};
+use sightline_exec::{CannotHide, HiddenPath, hidden_paths, mount_namespace};
 
 use sightline_base::{
     escape::one_line,
@@ -271,6 +271,8 @@ fn hidden_by_server(workspace: &Workspace, roots: &[Root]) -> Option<Vec<HiddenP
     let storage = offline::storage(workspace.storage.as_deref()).ok()?;
     let params = HiddenPathsParams {
         roots: roots.iter().map(|root| root.canonical.to_uri()).collect(),
+        // Without a name, it may not be the server's.
+        mounts: Some(mount_namespace()?),
     };
     let Reply::Answered(Ok(result)) =
         ipc::client::request::<HiddenPaths>(&storage, roots.first()?, &params)

@@ -14,7 +14,7 @@ use sightline_base::{
 };
 use sightline_context::tracker::Tracker;
 use sightline_conversation::tokens::Counter;
-use sightline_exec::{CannotHide, HiddenPath};
+use sightline_exec::HiddenPath;
 use sightline_protocol::{decision::Decision, files::ProgressToken};
 use sightline_tasks::TaskStore;
 
@@ -61,8 +61,8 @@ impl ReadContext<'_> {
     /// Lists the denied files and folders that git does not track.
     ///
     /// # Errors
-    /// Those of [`sightline_exec::hidden_paths`].
-    pub fn hidden_paths(&self, view: &AccessView) -> Result<Vec<HiddenPath>, CannotHide> {
+    /// Why no list is kept.
+    pub fn hidden_paths(&self, view: &AccessView) -> Result<Vec<HiddenPath>, String> {
         self.services.hidden_paths(&self.snapshot, view)
     }
 

@@ -25,7 +25,7 @@ use serde_json::json;
 use sightline_access::{AccessView, redact::KeptContents};
 use sightline_base::escape;
 use sightline_conversation::tokens::Counter;
-use sightline_exec::{CannotHide, HiddenPath};
+use sightline_exec::HiddenPath;
 use sightline_protocol::{
     editor::{DidChangeAccessRulesParams, DidChangeContextParams},
     method::{DidChangeAccessRules, DidChangeContext, Notification},
@@ -147,19 +147,23 @@ impl Services {
     /// Lists the denied files and folders of a view of a snapshot that git does not track.
     ///
     /// # Errors
-    /// Those of [`sightline_exec::hidden_paths`].
+    /// Why no list is kept.
+    #[cfg(target_os = "linux")]
     pub fn hidden_paths(
         &self,
         snapshot: &Snapshot,
         view: &AccessView,
-    ) -> Result<Vec<HiddenPath>, CannotHide> {
-        #[cfg(target_os = "linux")]
-        return self.hidden_paths.get(view, snapshot.access.get());
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = snapshot;
-            sightline_exec::hidden_paths(view)
-        }
+    ) -> Result<Vec<HiddenPath>, String> {
+        self.hidden_paths.get(view, snapshot.access.get())
+    }
+
+    /// Keeps no list.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_os = "linux"))]
+    pub fn hidden_paths(&self, _: &Snapshot, _: &AccessView) -> Result<Vec<HiddenPath>, String> {
+        Err("changes are only known on Linux".to_owned())
     }
 
     /// Like [`Self::view`]. Also returns whether the rules changed.

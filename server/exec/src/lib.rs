@@ -29,7 +29,7 @@ use std::{error::Error, fmt};
 pub use sightline_protocol::access::Cover;
 
 pub use self::{
-    list::{DeniedEntries, HiddenPath, Tracked, hidden_in, hidden_paths},
+    list::{DeniedEntries, HiddenPath, Tracked, hidden_in, hidden_paths, mount_namespace},
     profile::macos_profile,
 };
 

@@ -4,14 +4,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::{OsStr, OsString},
     fs,
+    io::Read,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{ChildStdout, Command, Stdio},
 };
 
 use sightline_access::{AccessView, PROJECT_FILE, RULE_FILE};
 use sightline_base::{
     clock::now_nanos,
-    fs::dir::{FileInfo, lstat},
+    fs::dir::{FileInfo, stat},
+    git::git,
     path::{RelPath, os_name},
 };
 
@@ -21,6 +23,12 @@ use crate::CannotHide;
 
 /// Maximum length of paths in a command line, in bytes; Linux accepts 2 MiB with the environment.
 const MAX_ARGUMENTS: usize = 512 << 10;
+
+/// Returns the name of the mount namespace of this process (Linux).
+pub fn mount_namespace() -> Option<String> {
+    let name = fs::read_link("/proc/self/ns/mnt").ok()?;
+    name.into_os_string().into_string().ok()
+}
 
 /// A file or folder to hide.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +86,9 @@ pub struct DeniedEntries {
     denied: Vec<HiddenPath>,
     /// Denied symbolic links.
     links: Vec<PathBuf>,
+    /// Entries whose content decides, and whether they are links. It can change without any event: through another
+    /// name of the file, or by a mapping.
+    by_content: Vec<(usize, RelPath, bool)>,
     /// Names of the other folders in it.
     folders: Vec<OsString>,
     /// Whether it is a repository.
@@ -92,6 +103,7 @@ impl DeniedEntries {
     pub fn read(view: &AccessView, root: usize, rel: &RelPath) -> Result<Self, CannotHide> {
         let folder = view.roots().as_slice()[root].canonical.join(rel);
         let path = folder.as_path();
+        let mut found = Self::default();
         let mut names = Vec::new();
         for entry in entries(path)? {
             let entry = entry.map_err(|error| cannot_read(path, &error))?;
@@ -100,18 +112,29 @@ impl DeniedEntries {
                 .map_err(|error| cannot_read(&entry.path(), &error))?;
             names.push((entry.file_name(), kind));
         }
+        if names.is_empty() && is_searchable_only(path) {
+            // A command could open what it knows the name of.
+            found.denied.push(HiddenPath::new(path.to_owned(), true));
+        }
         view.note_names(
             root,
             rel,
             names.iter().map(|(name, _)| name.as_encoded_bytes()),
         );
-        let mut found = Self::default();
         for (name, kind) in names {
             if name == OsStr::new(".git") {
                 found.is_repository = true;
                 continue;
             }
-            let denial = view.judge_entry(root, &rel.child(&name), kind.is_dir());
+            let child = rel.child(&name);
+            let denial = match view.check_entry(root, &child, kind.is_dir()) {
+                Some(denial) if denial.by_content && !kind.is_dir() => {
+                    found.by_content.push((root, child, kind.is_symlink()));
+                    continue;
+                }
+                Some(denial) if denial.by_content => view.judge_entry(root, &child, true),
+                denial => denial,
+            };
             match denial {
                 Some(_) if kind.is_symlink() => found.links.push(path.join(name)),
                 Some(_) => found
@@ -122,6 +145,22 @@ impl DeniedEntries {
             }
         }
         Ok(found)
+    }
+
+    /// Returns what is denied in it, and denied links.
+    fn judge(&self, view: &AccessView) -> (Vec<HiddenPath>, Vec<PathBuf>) {
+        let (mut denied, mut links) = (self.denied.clone(), self.links.clone());
+        for (root, rel, is_link) in &self.by_content {
+            if view.judge_entry(*root, rel, false).is_some() {
+                let path = view.roots().as_slice()[*root].canonical.join(rel);
+                let path = path.as_path().to_owned();
+                match is_link {
+                    true => links.push(path),
+                    false => denied.push(HiddenPath::new(path, false)),
+                }
+            }
+        }
+        (denied, links)
     }
 
     /// Returns the folders in it that are not denied.
@@ -137,6 +176,7 @@ impl DeniedEntries {
     fn add(&mut self, other: Self) {
         self.denied.extend(other.denied);
         self.links.extend(other.links);
+        self.by_content.extend(other.by_content);
         self.is_repository |= other.is_repository;
     }
 }
@@ -159,22 +199,23 @@ pub fn hidden_in(
     // Denied entries by the innermost folder with a `.git`.
     let mut repositories: BTreeMap<Option<&Path>, Vec<HiddenPath>> = BTreeMap::new();
     for (path, entries) in folders {
-        if !entries.links.is_empty() {
-            let targets = entries.links.iter().filter_map(|link| target(view, link));
+        let (denied, links) = entries.judge(view);
+        if !links.is_empty() {
+            let targets = links.iter().filter_map(|link| target(view, link));
             repositories.entry(None).or_default().extend(targets);
         }
-        if !entries.denied.is_empty() {
+        if !denied.is_empty() {
             let is_repository = |above: &&Path| match folders.get(*above) {
                 Some(folder) => folder.is_repository,
                 None => above.join(".git").exists(),
             };
             let repository = path.ancestors().find(is_repository);
-            repositories
-                .entry(repository)
-                .or_default()
-                .extend(entries.denied.iter().cloned());
+            repositories.entry(repository).or_default().extend(denied);
         }
     }
+    tracked
+        .0
+        .retain(|path, _| repositories.contains_key(&Some(path.as_path())));
     let mut found = Vec::new();
     for (repository, denied) in repositories {
         found.extend(tracked.without(repository, denied)?);
@@ -209,6 +250,14 @@ fn entries(
     }
 }
 
+/// Returns whether a folder cannot be read, but what is in it can be opened by its name.
+fn is_searchable_only(folder: &Path) -> bool {
+    let denied = |result: std::io::Result<()>| {
+        result.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    };
+    denied(fs::read_dir(folder).map(drop)) && folder.join(".").metadata().is_ok()
+}
+
 fn is_unreachable(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
@@ -225,8 +274,8 @@ pub struct Tracked(BTreeMap<PathBuf, Listed>);
 /// The tracked files of a repository at or below some entries.
 #[derive(Debug)]
 struct Listed {
-    /// Metadata of the index. `None` if it could change without other ones.
-    index: Option<FileInfo>,
+    /// Metadata of what git answers by. `None` if it could change without other ones.
+    basis: Option<Vec<Option<FileInfo>>>,
     asked: Vec<HiddenPath>,
     tracked: BTreeSet<PathBuf>,
 }
@@ -267,13 +316,17 @@ impl Tracked {
 
     /// Asks git, unless its index and the entries are as before.
     fn below(&mut self, repository: &Path, denied: &[HiddenPath]) -> &BTreeSet<PathBuf> {
-        let index = lstat(&repository.join(".git/index")).ok();
-        let index = index.filter(|index| index.stamp.is_settled(now_nanos()));
+        // Also whether git can answer at all.
+        let files = ["", "index", "HEAD", "config", "objects"];
+        let basis = files.map(|file| stat(&repository.join(".git").join(file)).ok());
+        let now = now_nanos();
+        let is_settled = |it: &FileInfo| it.stamp.is_settled(now);
+        let basis = (basis.iter().flatten().all(is_settled)).then(|| basis.to_vec());
         let is_current =
-            |listed: &Listed| index.is_some() && listed.index == index && listed.asked == denied;
+            |listed: &Listed| basis.is_some() && listed.basis == basis && listed.asked == denied;
         if !self.0.get(repository).is_some_and(is_current) {
             let listed = Listed {
-                index,
+                basis,
                 asked: denied.to_vec(),
                 tracked: tracked_below(repository, denied).unwrap_or_default(),
             };
@@ -291,8 +344,8 @@ fn tracked_below(repository: &Path, denied: &[HiddenPath]) -> Option<BTreeSet<Pa
         .filter_map(|entry| entry.path.strip_prefix(repository).ok());
     let asked: Vec<&Path> = below.collect();
     let length: usize = asked.iter().map(|path| path.as_os_str().len()).sum();
-    let output = Command::new("git")
-        // Nothing of the repository's configuration runs a program.
+    let mut command = git();
+    command
         .args([
             "-c",
             "core.fsmonitor=false",
@@ -306,19 +359,58 @@ fn tracked_below(repository: &Path, denied: &[HiddenPath]) -> Option<BTreeSet<Pa
         } else {
             asked
         })
-        .current_dir(repository)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
+        .current_dir(repository);
+    let output = output_of(&mut command)?;
     let names = output
-        .stdout
         .split(|byte| *byte == 0)
         .filter(|name| !name.is_empty());
-    let tracked = names.map(|name| repository.join(os_name(name))).collect();
-    output.status.success().then_some(tracked)
+    Some(names.map(|name| repository.join(os_name(name))).collect())
+}
+
+/// Runs a command, without threads: the process enters namespaces later. `None` if it fails or takes too long.
+fn output_of(command: &mut Command) -> Option<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let output = child.stdout.take().and_then(read_in_time);
+    if output.is_none() {
+        let _ = child.kill();
+    }
+    let status = child.wait().ok()?;
+    output.filter(|_| status.success())
+}
+
+/// Reads until the end. `None` after a second.
+#[cfg(unix)]
+fn read_in_time(mut output: ChildStdout) -> Option<Vec<u8>> {
+    use std::time::{Duration, Instant};
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let end = Instant::now() + Duration::from_secs(1);
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 64 << 10];
+    loop {
+        let left = end.checked_duration_since(Instant::now())?;
+        let left = Timespec::try_from(left).ok()?;
+        let is_ready = poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&left));
+        if is_ready.ok()? == 0 {
+            return None;
+        }
+        match output.read(&mut buffer).ok()? {
+            0 => return Some(bytes),
+            count => bytes.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+/// Reads until the end.
+#[cfg(not(unix))]
+fn read_in_time(mut output: ChildStdout) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    output.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }

@@ -122,6 +122,9 @@ pub struct DeniedOperand {
 pub struct HiddenPathsParams {
     /// The workspace folders that the server must have, and no others: `file:` URIs without symbolic links. Empty: any.
     pub roots: Vec<String>,
+    /// The mount namespace that the server must be in, as `/proc/self/ns/mnt` names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mounts: Option<String>,
 }
 
 /// Result of `sightline/hiddenPaths`.

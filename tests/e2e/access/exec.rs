@@ -6,10 +6,11 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use serde_json::json;
 use sightline_testing::git;
 
-use crate::harness::{Server, Workspace, program};
+use crate::harness::{Workspace, program};
+
+mod with_server;
 
 const SECRET: &str = "s3cret-value-of-a-denied-file";
 
@@ -224,15 +225,18 @@ fn other_users_and_nested_calls_read_nothing_either() {
     fs::set_permissions(workspace.root(), fs::Permissions::from_mode(0o777)).unwrap();
     let copy = workspace.path("home/sightline");
     fs::copy(program().get_program(), &copy).unwrap();
-    let mut command = Command::new("setpriv");
-    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
-    command
-        .args(user)
-        .arg(&copy)
-        .args(["exec", "--shell", "id -u; cat .env src/a.ts"])
-        .current_dir(workspace.root())
-        .env("HOME", "/nonexistent");
-    match command.output() {
+    let as_user = |line: &str| {
+        let mut command = Command::new("setpriv");
+        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+        command
+            .args(user)
+            .arg(&copy)
+            .args(["exec", "--shell", line])
+            .current_dir(workspace.root())
+            .env("HOME", "/nonexistent");
+        command.output()
+    };
+    match as_user("id -u; cat .env src/a.ts") {
         Ok(output) if output.status.code() != Some(127) => {
             assert_eq!(
                 String::from_utf8_lossy(&output.stdout),
@@ -240,8 +244,16 @@ fn other_users_and_nested_calls_read_nothing_either() {
                 "{output:?}"
             );
         }
-        other => eprintln!("skipped: cannot run as another user: {other:?}"),
+        other => return eprintln!("skipped: cannot run as another user: {other:?}"),
     }
+    // It cannot list the folder, but open what it knows the name of.
+    fs::write(workspace.path("src/.env"), SECRET).unwrap();
+    fs::set_permissions(workspace.path("src"), fs::Permissions::from_mode(0o711)).unwrap();
+    let shown = text(&as_user("cat src/.env; id -u").unwrap());
+    assert!(
+        !shown.contains(SECRET) && shown.contains("65534"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -478,39 +490,40 @@ fn a_terminal_of_opencode_has_the_shell_of_the_user() {
 }
 
 #[test]
-fn a_running_server_knows_what_is_denied() {
+fn no_program_of_the_repository_runs() {
     let workspace = workspace();
     if !can_hide(&workspace) {
         return;
     }
-    let data = workspace.path("home/xdg");
-    fs::create_dir(&data).unwrap();
-    std::os::unix::fs::symlink(workspace.data(), data.join("sightline")).unwrap();
-    let mut server = Server::start(&workspace);
-    let line = |line: &str| {
-        let mut command = exec(&workspace);
-        command.env("XDG_DATA_HOME", &data).args(["--shell", line]);
-        text(&command.output().unwrap())
-    };
-    for round in 0..3 {
-        let file = format!("src/new{round}.pem");
-        fs::write(workspace.path(&file), "-----BEGIN PRIVATE KEY-----\n").unwrap();
-        let shown = line(&format!("cat .env private/notes.md {file}; cat src/a.ts"));
-        assert_eq!(shown.matches("denied").count(), 2, "{shown}");
-        assert!(
-            !shown.contains(SECRET) && !shown.contains("PRIVATE"),
-            "{shown}"
-        );
-        assert!(shown.starts_with("a\n"), "{shown}");
+    let root = workspace.root();
+    let seen = workspace.path("home/seen");
+    let script = workspace.path("home/fetch.sh");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\necho ran > {}\n", seen.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    // The tree that a sparse index names is missing, as in a clone without it.
+    let script = script.to_str().unwrap();
+    for words in [
+        &["sparse-checkout", "set", "--cone", "--sparse-index", "src"][..],
+        &["config", "remote.origin.url", "."],
+        &["config", "remote.origin.promisor", "true"],
+        &["config", "remote.origin.uploadpack", script],
+        &["config", "extensions.partialClone", "origin"],
+        &["config", "core.repositoryFormatVersion", "1"],
+    ] {
+        git::run(&root, words);
     }
-    // The list is the server's: it leaves out what only its settings allow.
-    let allowed = json!({ "settings": { "access": { "secrets": "allow" } } });
-    server
-        .notify("workspace/didChangeConfiguration", allowed)
-        .unwrap();
-    let shown = line("cat .env private/notes.md");
-    assert!(
-        shown.contains(SECRET) && shown.contains("notes.md"),
-        "{shown}"
-    );
+    let folder = root.join(".git/objects");
+    for entry in fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name().len() == 2 {
+            fs::remove_dir_all(entry.path()).unwrap();
+        }
+    }
+    let shown = text(&shell(&workspace, "cat .env; echo done"));
+    assert!(shown.contains("done") && !shown.contains(SECRET), "{shown}");
+    assert!(!seen.exists());
 }

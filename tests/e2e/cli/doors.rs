@@ -304,6 +304,7 @@ fn rows() -> Vec<Row> {
             .tool("checkpoint_list", json!({}), listed),
         Row::new("redact", json!({ "texts": ["a"] })),
         Row::new("listRules", json!({})),
+        Row::new("hiddenPaths", json!({})),
         Row::new("listDecisions", json!({})).command_line(&["log"]),
         Row::new("listTurns", json!({ "limit": 20 })),
         Row::new("blame", json!({ "path": "ROOT/a.txt" })).command_line(&["checkpoint", "blame", "a.txt"]),

@@ -53,6 +53,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
             "sightline/createCheckpoint",
             "sightline/diagnostics",
             "sightline/environmentDetails",
+            "sightline/hiddenPaths",
             "sightline/listCheckpoints",
             "sightline/listDecisions",
             "sightline/listFiles",

@@ -28,6 +28,10 @@ M.check_access = request_function('checkAccess')
 ---@type fun(params?: sightline.ListRulesParams, callback: fun(err?: sightline.Error, result?: sightline.ListRulesResult), target?: sightline.Target): fun()
 M.list_rules = request_function('listRules')
 
+--- Lists the denied files that git does not track, for `sightline exec`.
+---@type fun(params?: sightline.HiddenPathsParams, callback: fun(err?: sightline.Error, result?: sightline.HiddenPathsResult), target?: sightline.Target): fun()
+M.hidden_paths = request_function('hiddenPaths')
+
 --- Takes the contents of denied files out of texts.
 ---@type fun(params: sightline.RedactParams, callback: fun(err?: sightline.Error, result?: sightline.RedactResult), target?: sightline.Target): fun()
 M.redact = request_function('redact')

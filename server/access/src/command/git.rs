@@ -17,8 +17,9 @@ use super::{
     judge::Judge,
     programs::{self, Arguments, GLOBAL_VALUES, Use, has},
 };
+pub(crate) use ask::output_of;
 use ask::{Repository, output};
-pub(crate) use ask::{git, output_of};
+use sightline_base::git::git;
 
 use crate::{Denial, gitignore_stack};
 use sightline_base::path::AbsPath;

@@ -26,7 +26,7 @@ use std::{collections::HashMap, path::PathBuf};
 
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
-pub(crate) use self::git::{git, output_of};
+pub(crate) use self::git::output_of;
 use self::{
     deny::LeftOut,
     expand::{Field, Output, expand, expand_whole},

@@ -5,13 +5,10 @@
 use std::{collections::HashSet, fs, path::Path, time::SystemTime};
 
 use memchr::memmem;
-use sightline_base::{fs::dir::lstat, path::RelPath};
+use sightline_base::{fs::dir::lstat, git::git, path::RelPath};
 
 use super::files;
-use crate::{
-    AccessView,
-    command::{git, output_of},
-};
+use crate::{AccessView, command::output_of};
 
 /// Returns those of `texts` that an allowed file in the index of git contains. Where git cannot be asked,
 /// none.

@@ -7,6 +7,8 @@ use sightline_protocol::{
     error::ErrorKind,
 };
 
+use sightline_exec::mount_namespace;
+
 use crate::{error::Error, request_context::ReadContext};
 
 /// Lists what `sightline exec` hides.
@@ -23,6 +25,12 @@ pub fn run(
             .map(|root| root.canonical.to_uri()),
     );
     let wanted: BTreeSet<String> = params.roots.into_iter().collect();
+    if params
+        .mounts
+        .is_some_and(|mounts| Some(mounts) != mount_namespace())
+    {
+        return Err(Error::invalid("the server sees other file systems"));
+    }
     if !wanted.is_empty() && wanted != own {
         return Err(Error::invalid("the server has other workspace folders"));
     }
@@ -30,7 +38,7 @@ pub fn run(
     let mut result = HiddenPathsResult::default();
     for hidden in context
         .hidden_paths(&view)
-        .map_err(|error| unsupported(error.to_string()))?
+        .map_err(|why| unsupported(format!("no list of denied files is kept: {why}")))?
     {
         let Ok(path) = hidden.path.into_os_string().into_string() else {
             return Err(unsupported("a hidden path is not UTF-8".to_owned()));

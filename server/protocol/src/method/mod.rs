@@ -143,7 +143,7 @@ methods! {
         HiddenPaths = "sightline/hiddenPaths":
             access::HiddenPathsParams => access::HiddenPathsResult,
             since "0.1.0", fails {
-                Unsupported: "it is not known what is denied, or a path is not UTF-8",
+                Unsupported: "the server keeps no such list, or a path is not UTF-8",
             };
         /// Replaces the contents of denied files in texts.
         Redact = "sightline/redact":

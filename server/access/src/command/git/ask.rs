@@ -22,7 +22,7 @@ use super::{
     excludes, object_path,
 };
 use crate::{Denial, Verdict};
-use sightline_base::path::AbsPath;
+use sightline_base::{git::git, path::AbsPath};
 
 /// Options with which git prints files and their versions, and nothing else. They come after those of the command.
 const RAW: &str = "-s --raw --no-abbrev -z --no-color --no-ext-diff --no-textconv --no-relative --ignore-submodules=all";
@@ -511,27 +511,6 @@ fn is_id(word: &str) -> bool {
     word.len() >= 40
         && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         && word.bytes().any(|byte| byte != b'0')
-}
-
-/// Returns `git` without variables of the environment that could start a program or write a file.
-pub(crate) fn git() -> Command {
-    let mut command = Command::new("git");
-    command.env_clear();
-    for name in "PATH HOME SYSTEMROOT USERPROFILE XDG_CONFIG_HOME GIT_CONFIG_GLOBAL".split(' ') {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
-    for (name, value) in [
-        ("GIT_OPTIONAL_LOCKS", "0"),
-        ("GIT_NO_LAZY_FETCH", "1"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_ATTR_NOSYSTEM", "1"),
-        ("LC_ALL", "C"),
-    ] {
-        command.env(name, value);
-    }
-    command
 }
 
 /// Runs a process and returns its output. `None` if it fails or takes too long.
