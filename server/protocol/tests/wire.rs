@@ -49,6 +49,7 @@ fn wires() -> Vec<Wire> {
         request::<method::EnvironmentDetails>(),
         request::<method::CheckAccess>(),
         request::<method::ListRules>(),
+        request::<method::HiddenPaths>(),
         request::<method::Redact>(),
         request::<method::ListDecisions>(),
         request::<method::ListFiles>(),
