@@ -3,10 +3,10 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { createRequire } from "node:module";
+import { join } from "node:path";
 import test from "node:test";
 
-const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+const tsc = join(import.meta.dirname, "node_modules/.bin/tsc");
 
 test("a client compiles against the types", () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "--project", import.meta.dirname], {
