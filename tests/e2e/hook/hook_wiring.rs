@@ -239,6 +239,8 @@ fn files_that_keep_hooks_in_force_cannot_be_written() {
         "git ls-files .claude | xargs rm",
         "git ls-files | grep settings | xargs rm",
         "rm $(compgen -G '.claude/*')",
+        "unzip a.zip",
+        "curl -sL https://example.com/a.tgz | tar xz",
         "cat HOME/bin/sightline > x; chmod +x x; ./x agents uninstall",
         "make -f <(printf 'a:\\n\\trm .claude/settings.json\\n')",
         "git -c core.pager='rm .claude/settings.json' log",

@@ -89,6 +89,8 @@ pub(super) const CONTENT: NameList = "base32 base64 bsdtar cat column cpio cut e
 /// Programs that write files with names that the command line does not show.
 pub(super) const EXTRACTORS: NameList =
     "7z 7za aria2c bsdtar curl cpio git patch tar unar unzip wget";
+/// Programs that put the files of one folder into another, under their names.
+pub(super) const MERGERS: NameList = "cpio lndir pax rclone robocopy stow unison xcopy xstow";
 /// Subcommands of git that change no file that they are given.
 const GIT_READERS: NameList = "add annotate blame cat-file check-attr check-ignore commit describe diff \
      diff-files diff-index diff-tree grep hash-object log ls-files ls-tree reflog rev-list rev-parse shortlog show \

@@ -4,6 +4,7 @@
 //! A [`CommandGuard`] knows which. Every word of a program that is not known to only read is taken
 //! as a path that it changes.
 
+mod archives;
 mod code;
 mod effects;
 mod invocation;
@@ -228,6 +229,9 @@ impl Checker<'_> {
         if has(effects::CONTENT, &last) {
             self.guard_copy(&invocation.words[1..], &dirs);
         }
+        if let Some(at) = programs.last().filter(|_| has(archives::PROGRAMS, &last)) {
+            self.guard_unpacked(&last, &invocation.words[*at..], state);
+        }
         let effect = Effect::of(invocation, &programs);
         if effect.reach == Reach::Nothing || code::only_reads(invocation, &programs, state) {
             return;
@@ -267,6 +271,9 @@ impl Checker<'_> {
                     self.guard_word(&Field::quoted(&part), &dirs, Reach::File, change);
                 }
             }
+        }
+        if has(effects::MERGERS, &last) {
+            self.guard_merged(&operands, &dirs);
         }
         if effect.reach == Reach::Into && has(effects::EXTRACTORS, &last) {
             self.guard_word(&Field::quoted("."), &dirs, Reach::Into, Change::Any);
@@ -389,6 +396,41 @@ impl Checker<'_> {
                             .or_else(|| guarded.refusal_of_copy(from, &inside))
                     })
             });
+        if let Some(refusal) = refusal {
+            self.refuse(&refusal);
+        }
+    }
+
+    /// Checks a program that puts the files of one folder into another, of any two folders among its words. With one, the
+    /// other is the current folder, or the one above it as for `stow`.
+    fn guard_merged(&mut self, operands: &[&Field], dirs: &[PathBuf]) {
+        let Some(guarded) = &self.guard else { return };
+        let home = self.home.clone().unwrap_or_default();
+        let places = |text: &str| match text.strip_prefix('~') {
+            Some(rest) => vec![home.join(rest.trim_start_matches('/'))],
+            None => dirs.iter().map(|dir| dir.join(text)).collect(),
+        };
+        let folder = |path: PathBuf| AbsPath::new(&path).filter(|path| path.as_path().is_dir());
+        let words = operands.iter().flat_map(|word| pieces(&word.text()));
+        let words: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
+        let named = words.iter().flat_map(|word| places(word));
+        let mut targets: Vec<AbsPath> = named.filter_map(folder).collect();
+        if targets.len() < 2 {
+            let above = dirs.iter().filter_map(|dir| dir.parent());
+            let near = dirs.iter().map(PathBuf::as_path).chain(above);
+            targets.extend(near.filter_map(|dir| folder(dir.to_owned())));
+        }
+        let refusal = targets.iter().find_map(|target| {
+            // A package of `stow` is in one of the folders.
+            let inside = targets
+                .iter()
+                .flat_map(|folder| words.iter().map(|word| folder.as_path().join(word)));
+            let mut sources = inside.filter_map(folder).chain(targets.iter().cloned());
+            sources.find_map(|source| {
+                let (from, to) = (source.as_path(), target.as_path());
+                (from != to).then(|| guarded.refusal_of_copy(from, to))?
+            })
+        });
         if let Some(refusal) = refusal {
             self.refuse(&refusal);
         }
