@@ -87,7 +87,12 @@ int wmain(int count, wchar_t **words, wchar_t **environment) {
     fputc(' ', script);
     write_word(script, words[at]);
   }
-  fprintf(script, ") <%s/input >%s/output 2>%s/errors\necho $? >%s/code.new\nmv %s/code.new %s/code\n", folder, folder, folder, folder, folder, folder);
+  fprintf(script, ") <%s/input >%s/output 2>%s/errors\ncode=$?\n", folder, folder, folder);
+  // The path of a work tree, as git for Windows prints it.
+  for (int at = 1; at < count; at++)
+    if (!wcscmp(words[at], L"--show-toplevel"))
+      fprintf(script, "sed -i \"s|^$(cd '%s/c:' && pwd -P)/|C:/|\" %s/output\n", drives, folder);
+  fprintf(script, "echo $code >%s/code.new\nmv %s/code.new %s/code\n", folder, folder, folder);
   fclose(script);
 
   wchar_t line[MAX_PATH + 32];

@@ -434,7 +434,15 @@ impl Checker<'_> {
                 state.add_dirs(entered);
             }
             Some(field) => match field.known().filter(|folder| folder != "-") {
-                Some(folder) => state.enter(Some(&folder)),
+                Some(folder) => {
+                    // PowerShell and cmd.exe enter another folder than a POSIX shell.
+                    let mut other = state.clone();
+                    state.enter(Some(&folder));
+                    if let Some(slashed) = field.slashed() {
+                        other.enter(Some(&slashed.text()));
+                        state.add_dirs(other.dirs);
+                    }
+                }
                 None => state.enter(None),
             },
         }

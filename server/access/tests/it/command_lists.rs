@@ -195,9 +195,9 @@ impl Workspace {
     /// Returns the commands of a list, with the folder `home` for `~`.
     fn commands_outside(&self, list: &str) -> Vec<String> {
         let home = self.root.parent().unwrap().join("home");
-        let home = home.to_str().unwrap();
+        let home = home.to_str().unwrap().replace('\\', "/");
         let commands = commands(list).into_iter();
-        commands.map(|line| line.replace('~', home)).collect()
+        commands.map(|line| line.replace('~', &home)).collect()
     }
 }
 

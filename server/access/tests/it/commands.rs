@@ -495,6 +495,7 @@ fn patterns_and_folders_of_windows_are_checked() {
         r"rg --hidden x .\sub",
         r"rg --hidden x ${CWD}\sub",
         r"rg x ${CWD}",
+        r"cd .\sub; gc .e*",
         &format!("cat {slashed}/.e*"),
         &format!("cat {slashed}/sub/*/.e*"),
         &format!("grep -r x {slashed}/sub"),

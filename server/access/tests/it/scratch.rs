@@ -66,6 +66,14 @@ pub(crate) fn rename(from: &Path, to: &Path) {
     }
 }
 
+/// Removes a file. Wine loses one that was renamed over a file that a thread still has open.
+pub(crate) fn remove_file(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        let is_lost = cfg!(windows) && error.kind() == std::io::ErrorKind::NotFound;
+        assert!(is_lost, "{error}");
+    }
+}
+
 #[cfg(unix)]
 pub(crate) fn link(target: impl AsRef<Path>, at: impl AsRef<Path>) {
     std::os::unix::fs::symlink(target, at).unwrap();

@@ -55,7 +55,7 @@ fn workspace(gitignore: &str) -> Workspace {
     let root = Root::new(AbsPath::new(&folder).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new(), Secrets::Allow);
     Workspace {
-        root: folder.to_str().unwrap().to_owned(),
+        root: folder.to_str().unwrap().replace('\\', "/"),
         view: access.view().0,
         _parent: parent,
     }
