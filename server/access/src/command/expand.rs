@@ -176,6 +176,8 @@ impl Field {
             units: self.units[count.min(self.units.len())..].to_vec(),
             names: Rc::clone(&self.names),
             file: self.file.clone(),
+            with_backslashes: (self.with_backslashes.as_ref())
+                .map(|written| written.chars().skip(count).collect()),
             ..Self::default()
         }
     }

@@ -556,12 +556,13 @@ fn option_folders(words: &[Field]) -> Vec<String> {
         let named = FOLDER_OPTIONS.split_ascii_whitespace().find_map(|option| {
             let rest = text.strip_prefix(option)?;
             match rest.strip_prefix('=') {
-                Some(value) => Some(value.to_owned()),
-                None if rest.is_empty() => words.get(at + 1).map(Field::text),
-                None => (option == "-C").then(|| rest.to_owned()),
+                Some(_) => Some(word.skip(option.len() + 1)),
+                None if rest.is_empty() => words.get(at + 1).cloned(),
+                None => (option == "-C").then(|| word.skip(option.len())),
             }
         });
-        folders.extend(named);
+        let slashed = named.as_ref().and_then(Field::slashed);
+        folders.extend(named.iter().chain(&slashed).map(Field::text));
     }
     folders
 }

@@ -1,6 +1,6 @@
 //! What earlier commands of a line change, so that git prints other files than it would now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{
     super::{
@@ -98,8 +98,10 @@ impl Git {
         };
         if adds_new {
             // The line may change what is ignored.
-            let rewrites =
-                |path: &String| path.ends_with("/.gitignore") || path.ends_with("/info/exclude");
+            let rewrites = |path: &String| {
+                let path = Path::new(path);
+                path.ends_with(".gitignore") || path.ends_with("info/exclude")
+            };
             let with_ignored = self.sets(if is_stash { "-a --all" } else { "-f --force" })
                 || name == "update-index"
                 || judge.written.iter().any(rewrites);

@@ -270,6 +270,14 @@ fn options_and_variables_select_a_repository() {
             "git -c core.worktree=sub diff",
         ],
     );
+    #[cfg(windows)]
+    assert_refused(
+        &workspace,
+        &[
+            r"tar -C .\secrets -cf - token.txt",
+            r"tar --directory=.\secrets -cf - token.txt",
+        ],
+    );
     assert_all_allowed(
         &workspace,
         &[

@@ -92,10 +92,10 @@ fn assert_all_denied(workspace: &Workspace, commands: &[(&str, &str)]) {
         let answer = workspace.check(command);
         let expected = expected.replace("${CWD}", &workspace.root);
         let below = format!("{expected}/");
-        let names = answer
-            .denied
-            .iter()
-            .any(|one| one.path == expected || one.path.starts_with(&below));
+        let names = answer.denied.iter().any(|one| {
+            let path = one.path.replace('\\', "/");
+            path == expected || path.starts_with(&below)
+        });
         if !names || answer.allowed {
             missed.push(format!(
                 "{command:?} should deny {expected:?}: {:?}",
