@@ -312,15 +312,22 @@ mod tests {
         let mut packs = repository.packs().unwrap();
         packs.retain(|pack| pack.has(oid));
         assert_eq!(packs.len(), 2);
-        for pack in packs {
-            let mut bytes = fs::read(pack.path()).unwrap();
+        let place = |pack: Pack| {
             let at = pack.entry_range(oid).unwrap().start as usize + 100;
+            (pack.path().to_owned(), at)
+        };
+        // Windows does not write to a file that is mapped.
+        let places: Vec<_> = packs.into_iter().map(place).collect();
+        drop(repository);
+        for (path, at) in places {
+            let mut bytes = fs::read(&path).unwrap();
             bytes[at] ^= 1;
-            fs::write(pack.path(), &bytes).unwrap();
-            let damaged = Odb::new(repository.dir(), u64::MAX);
+            fs::write(&path, &bytes).unwrap();
+            let damaged = Odb::new(&scratch.dir(), u64::MAX);
             assert!(damaged.blob(oid).unwrap() == content);
+            drop(damaged);
             bytes[at] ^= 1;
-            fs::write(pack.path(), &bytes).unwrap();
+            fs::write(&path, &bytes).unwrap();
         }
     }
 

@@ -220,8 +220,13 @@ fn open_turns_of_the_session_and_of_ended_processes_are_interrupted() {
     scratch.prompt("s1", "two");
     assert_eq!(names("s1"), ["claude-1.2"], "the first one has ended");
     assert!(names("s2").is_empty());
-    let mut child = std::process::Command::new("sleep")
-        .arg("60")
+    let words: &[&str] = match cfg!(windows) {
+        true => &["cmd", "/c", "pause"],
+        false => &["sleep", "60"],
+    };
+    let mut child = std::process::Command::new(words[0])
+        .args(&words[1..])
+        .stdin(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let start = TurnStart {
