@@ -92,7 +92,7 @@ test('the menu offers what can be done now', function()
   --- Asserts which of some commands the menu offers, once the server answers in time for it.
   local function offers(names, wanted)
     local found
-    vim.wait(15000, function()
+    driver.eventually(function()
       found = editor:lua(
         [[
         local wanted, items = ..., nil
@@ -105,7 +105,7 @@ test('the menu offers what can be done now', function()
         names
       )
       return vim.deep_equal(found, wanted)
-    end, 20)
+    end)
     same(found, wanted)
   end
   editor:command('edit a.txt')

@@ -128,14 +128,27 @@ function Editor:press(keys)
   self:call('nvim_input', keys)
 end
 
+--- Waits until a condition holds; returns whether it does. `vim.wait` alone may never end: it counts
+--- whole milliseconds, and answers of the editor come faster.
+function M.eventually(condition)
+  local deadline = vim.uv.hrtime() + 15e9
+  repeat
+    if condition() then
+      return true
+    end
+    vim.wait(20)
+  until vim.uv.hrtime() > deadline
+  return false
+end
+
 --- Waits until a condition, Lua in the editor, holds; its value.
 function Editor:wait(condition, ...)
   local value
   local arguments = { ... }
-  local held = vim.wait(15000, function()
+  local held = M.eventually(function()
     value = self:lua(condition, unpack(arguments))
     return value and value ~= vim.NIL
-  end, 20)
+  end)
   if not held then
     local screen = table.concat(self:screen(), '\n')
     local said = vim.inspect(self:lua('return _G.said'))
@@ -162,10 +175,10 @@ end
 --- Waits until the screen shows a text; the screen.
 function Editor:wait_screen(text)
   local screen
-  local shown = vim.wait(15000, function()
+  local shown = M.eventually(function()
     screen = table.concat(self:screen(), '\n')
     return screen:find(text, 1, true) ~= nil
-  end, 20)
+  end)
   assert(shown, ('the screen never shows `%s`:\n%s'):format(text, screen))
   return screen
 end

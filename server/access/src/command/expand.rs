@@ -170,7 +170,7 @@ impl Field {
         })
     }
 
-    /// Returns the word without its first `count` characters.
+    /// Returns the word without its first `count` characters, none of which is written with a backslash.
     pub(super) fn skip(&self, count: usize) -> Self {
         Self {
             units: self.units[count.min(self.units.len())..].to_vec(),

@@ -66,7 +66,7 @@ pub(crate) fn rename(from: &Path, to: &Path) {
     }
 }
 
-/// Removes a file. Wine loses one that was renamed over a file that a thread still has open.
+/// Removes a file. Under Wine, one that was renamed over an open file may be gone already.
 pub(crate) fn remove_file(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
         let is_lost = cfg!(windows) && error.kind() == std::io::ErrorKind::NotFound;
