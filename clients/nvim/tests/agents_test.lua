@@ -10,10 +10,10 @@ local INIT = [[require('sightline').setup({ settings = { bridges = { claudeIde =
 local function connect(editor)
   local folder = editor.home .. '/.claude/ide'
   local name
-  vim.wait(15000, function()
+  driver.eventually(function()
     name = vim.fn.glob(folder .. '/*.lock', false, true)[1]
     return name ~= nil
-  end, 20)
+  end)
   local lock = vim.json.decode(assert(driver.read(name)))
   local agent = { text = '', stream = assert(vim.uv.new_tcp()) }
   local port = assert(tonumber(vim.fs.basename(name):match('%d+')))
@@ -41,9 +41,9 @@ local function connect(editor)
   end)
   --- Waits until a text is received, and forgets what came until then.
   function agent.wait(text)
-    local found = vim.wait(15000, function()
+    local found = driver.eventually(function()
       return agent.text:find(text, 1, true) ~= nil
-    end, 20)
+    end)
     assert(found, ('`%s` is not in:\n%s'):format(text, agent.text))
     agent.text = ''
   end

@@ -287,7 +287,7 @@ test('the editor that the user types in is the one that agents ask', function()
   block(two)
   for _, turn in ipairs({ { one, 'README.md' }, { two, 'src/cart.py' }, { one, 'README.md' } }) do
     local printed
-    vim.wait(15000, function()
+    driver.eventually(function()
       turn[1]:press('j')
       printed = one:run('environment')
       return printed:find('Visible Files\n' .. turn[2], 1, true) ~= nil
