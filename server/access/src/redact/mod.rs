@@ -40,16 +40,15 @@ mod search;
 mod sections;
 mod values;
 
-use std::{
-    borrow::Cow, collections::HashMap, fmt, hash::BuildHasher, path::PathBuf, time::SystemTime,
-};
+use std::{borrow::Cow, collections::HashMap, fmt, hash::BuildHasher, time::SystemTime};
 
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
+use sightline_base::path::Location;
 use sightline_protocol::{access::AccessRule, decision::HiddenFile};
 use zeroize::Zeroizing;
 
-pub use self::{files::is_skipped, kept::KeptContents, names::names_denied_file};
+pub use self::{kept::KeptContents, names::names_denied_file};
 use self::{
     names::Names,
     search::{Match, Spellings},
@@ -100,6 +99,7 @@ pub struct HiddenContents {
     public: Mutex<HashMap<u64, bool>>,
     /// The same for lines in files that git does not track, if files before this time count.
     older: Option<(SystemTime, Mutex<HashMap<u64, bool>>)>,
+    rules: u64,
     complete: bool,
 }
 
@@ -110,13 +110,8 @@ struct SecretValue {
 
 struct File {
     shown: String,
-    path: PathBuf,
     rule: Option<AccessRule>,
-    version: Option<Version>,
 }
-
-/// What changes when a file is written.
-type Version = (std::time::SystemTime, u64);
 
 /// Shows no content.
 impl fmt::Debug for HiddenContents {
@@ -131,30 +126,42 @@ impl fmt::Debug for HiddenContents {
 impl HiddenContents {
     /// Reads the denied files below the roots of a view.
     pub fn read(view: &AccessView) -> Self {
-        Self::read_lines(view, values::MIN_LINE_BYTES)
+        let mut tree = files::Tree::new(MAX_ENTRIES);
+        tree.refresh(view);
+        Self::of(&tree, view, values::MIN_LINE_BYTES, None)
     }
 
-    /// [`Self::read`], with another length of the shortest line that is recognized, in bytes.
-    pub fn read_lines(view: &AccessView, min_line: usize) -> Self {
-        let (denied, mut complete) = files::denied_files(view, MAX_ENTRIES);
-        complete &= denied.len() <= MAX_FILES;
+    /// Reads the denied files of a tree. See [`KeptContents::with_public_lines`].
+    fn of(
+        tree: &files::Tree,
+        view: &AccessView,
+        min_line: usize,
+        public_before: Option<SystemTime>,
+    ) -> Self {
+        let denied = tree.denied();
+        let mut complete = tree.is_complete() && denied.len() <= MAX_FILES;
         let mut contents = Self {
             min_line,
+            older: public_before.map(|before| (before, Mutex::default())),
+            rules: tree.rules(view),
             ..Self::default()
         };
-        for file in denied.into_iter().take(MAX_FILES) {
-            let version = version(&file.path);
-            let text = files::read(&file.path);
+        for (file, rule) in denied.into_iter().take(MAX_FILES) {
+            let (root, rel) = (file.root, file.rel.clone());
             contents.files.push(File {
-                shown: file.shown,
-                rule: file.denial.rule,
-                path: file.path,
-                version,
+                shown: view.roots().block_path(&Location::Inside { root, rel }).0,
+                rule: rule.cloned(),
             });
+            let text = files::read(&file.path);
             complete &= text.is_none_or(|text| contents.add(&text));
         }
         contents.complete = complete;
         contents
+    }
+
+    /// Returns a hash of the roots and rules by which the files are denied, the same in each process.
+    pub fn rules(&self) -> u64 {
+        self.rules
     }
 
     /// Adds the content of the last file. Returns whether there is room for all of it.
@@ -187,21 +194,6 @@ impl HiddenContents {
         true
     }
 
-    /// Lets lines count as public, but not values, that an allowed file contains which has not
-    /// changed since `before`, also if git does not track it.
-    #[must_use]
-    pub fn with_public_lines(mut self, before: SystemTime) -> Self {
-        self.older = Some((before, Mutex::default()));
-        self
-    }
-
-    /// Returns whether no file that was read has changed since.
-    pub fn is_current(&self) -> bool {
-        self.files
-            .iter()
-            .all(|file| file.version == version(&file.path))
-    }
-
     /// Returns whether all denied files fit into the limits.
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -225,11 +217,6 @@ impl HiddenContents {
         }
         None
     }
-}
-
-fn version(path: &std::path::Path) -> Option<Version> {
-    let metadata = path.metadata().ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
 }
 
 /// Removes what diffs, search tools and viewers print before a line: a mark, a number, or a name.

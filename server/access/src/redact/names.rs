@@ -238,10 +238,11 @@ impl<'a> Names<'a> {
     /// Returns the denied files below the roots, or `None` if not all were found.
     fn denied_files(&self) -> Option<&Vec<String>> {
         let found = self.denied_files.get_or_init(|| {
-            let (files, complete) = files::denied_files(self.view, MAX_SEARCHED);
-            let paths = files.into_iter().map(|file| file.rel);
+            let mut tree = files::Tree::new(MAX_SEARCHED);
+            tree.refresh(self.view);
+            let paths = tree.denied().into_iter().map(|(file, _)| &file.rel);
             let names = paths.map(|rel| rel.as_path().to_string_lossy().into_owned());
-            complete.then(|| names.collect())
+            tree.is_complete().then(|| names.collect())
         });
         found.as_ref()
     }

@@ -16,6 +16,7 @@ use std::{
 };
 
 use super::Stamp;
+use crate::clock::now_nanos;
 pub use crate::error::is_absent;
 use crate::path::RelPath;
 #[cfg(unix)]
@@ -40,6 +41,34 @@ impl FileInfo {
     /// Identifies the file among all files of the machine, as long as it exists.
     pub fn identity(&self) -> (u64, u64) {
         (self.device, self.stamp.inode)
+    }
+}
+
+/// What is at a path, to be compared with what is there later. Not even equal to itself while it could change
+/// without other metadata.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// The entry, and what a symbolic link leads to.
+    found: [Option<FileInfo>; 2],
+    is_settled: bool,
+}
+
+impl Version {
+    /// Returns the current version of what is at `path`, also of nothing.
+    pub fn of(path: &Path) -> Self {
+        let entry = lstat(path).ok();
+        let is_link = entry.is_some_and(|entry| entry.kind == FileType::Symlink);
+        let found = [entry, is_link.then(|| stat(path).ok()).flatten()];
+        let now = now_nanos();
+        let mut known = found.iter().flatten();
+        let is_settled = known.all(|it| it.stamp.is_settled(now));
+        Self { found, is_settled }
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_settled && other.is_settled && self.found == other.found
     }
 }
 

@@ -23,8 +23,7 @@ use rustix::{
 };
 use sightline_access::{Access, AccessView, EntryRules, RULE_FILE};
 use sightline_base::{
-    clock::now_nanos,
-    fs::dir::{FileInfo, lstat, stat},
+    fs::dir::Version,
     path::{RelPath, Root},
 };
 use sightline_exec::{DeniedEntries, HiddenPath, Tracked, hidden_in};
@@ -90,30 +89,6 @@ impl HiddenPaths {
 struct Basis {
     roots: Vec<(Root, Vec<EntryRules>)>,
     files: Vec<(PathBuf, Version)>,
-}
-
-/// A version of a rule file. `None` if there is no file.
-struct Version {
-    /// The entry, and what it leads to.
-    found: [Option<FileInfo>; 2],
-    /// It could not have changed again without other metadata.
-    is_settled: bool,
-}
-
-impl Version {
-    fn of(path: &Path) -> Self {
-        let found = [lstat(path).ok(), stat(path).ok()];
-        let now = now_nanos();
-        let mut known = found.iter().flatten();
-        let is_settled = known.all(|it| it.stamp.is_settled(now));
-        Self { found, is_settled }
-    }
-}
-
-impl PartialEq for Version {
-    fn eq(&self, other: &Self) -> bool {
-        self.is_settled && other.is_settled && self.found == other.found
-    }
 }
 
 impl Basis {

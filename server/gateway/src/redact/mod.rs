@@ -8,14 +8,12 @@
 //!
 //! - `strings`: the strings of a request
 //! - `workspaces`: the rules that apply, and the contents of denied files
-//! - `tree`: new denied files
 //! - `decisions`: what was decided
 //! - `mask`: replaces old results of a conversation that became too long
 
 mod decisions;
 mod mask;
 mod strings;
-mod tree;
 mod workspaces;
 
 use std::{borrow::Cow, collections::HashMap};
@@ -39,7 +37,7 @@ use crate::body::RequestBody;
 use self::{
     decisions::{Decision, Decisions, Edit},
     strings::{Call, Piece, Strings},
-    workspaces::{Denied, MIN_LINE_BYTES},
+    workspaces::MIN_LINE_BYTES,
 };
 
 /// Maximum depth of JSON in strings of JSON.
@@ -95,11 +93,8 @@ impl Redaction {
         body: &RequestBody,
     ) -> Result<Checked, String> {
         let text = &*body.text;
-        let Denied {
-            view,
-            rules,
-            contents,
-        } = workspace.denied()?;
+        let (view, contents) = workspace.denied()?;
+        let rules = contents.rules();
         let strings = Strings::find(text, &body.values);
         let decisions = self.decisions.task(self.hash(&[task]))?;
         let mut task = decisions.lock();

@@ -4,18 +4,17 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
 };
 
 use parking_lot::Mutex;
-use sightline_access::{Access, AccessView, redact::HiddenContents, root_above};
+use sightline_access::{
+    Access, AccessView,
+    redact::{HiddenContents, KeptContents},
+    root_above,
+};
 use sightline_base::path::{AbsPath, Root, Roots};
 use sightline_protocol::settings::Secrets;
 
-use super::tree::{Tree, hash_of};
-
-/// Time after which denied files are looked for again, whatever changed.
-const REREAD: Duration = Duration::from_secs(60);
 /// Shortest line that is recognized, in bytes.
 pub(super) const MIN_LINE_BYTES: usize = 12;
 /// Maximum number of workspaces of agents in memory.
@@ -25,25 +24,7 @@ const MAX_WORKSPACES: usize = 16;
 pub(crate) struct Workspace {
     roots: Vec<PathBuf>,
     access: Access,
-    state: Mutex<State>,
-    /// Copies that are made later do not make lines public.
-    started: SystemTime,
-}
-
-#[derive(Default)]
-struct State {
-    tree: Tree,
-    contents: Arc<HiddenContents>,
-    rules: u64,
-    read: Option<Instant>,
-}
-
-/// What is denied at one point in time.
-pub(super) struct Denied {
-    pub(super) view: AccessView,
-    /// Hash of the rules.
-    pub(super) rules: u64,
-    pub(super) contents: Arc<HiddenContents>,
+    contents: KeptContents,
 }
 
 impl Workspace {
@@ -58,37 +39,19 @@ impl Workspace {
         Ok(Self {
             roots: roots.to_vec(),
             access: Access::new(Arc::new(Roots::new(found)), Vec::new(), secrets),
-            state: Mutex::default(),
-            started: SystemTime::now(),
+            contents: KeptContents::with_public_lines(MIN_LINE_BYTES),
         })
     }
 
     /// Returns the current rules, and the contents of denied files.
-    pub(super) fn denied(&self) -> Result<Denied, String> {
+    pub(super) fn denied(&self) -> Result<(AccessView, Arc<HiddenContents>), String> {
         let (view, _) = self.access.view();
-        let roots = 0..view.roots().as_slice().len();
-        if let Some(why) = roots.clone().find_map(|root| view.unusable(root)) {
+        let mut roots = 0..view.roots().as_slice().len();
+        if let Some(why) = roots.find_map(|root| view.unusable(root)) {
             return Err(format!("cannot tell what is denied: {why}"));
         }
-        let mut state = self.state.lock();
-        let is_denied_new = state.tree.refresh(&view);
-        let texts: Vec<String> = roots
-            .map(|root| format!("{:?}", view.entry_rules(root)))
-            .collect();
-        let rules = hash_of(&(texts, state.tree.rules(&view)));
-        let is_old = state.read.is_none_or(|read| read.elapsed() > REREAD);
-        if is_denied_new || is_old || rules != state.rules || !state.contents.is_current() {
-            let contents = HiddenContents::read_lines(&view, MIN_LINE_BYTES);
-            state.contents = Arc::new(contents.with_public_lines(self.started));
-            state.rules = rules;
-            state.read = Some(Instant::now());
-        }
-        let contents = state.contents.clone();
-        Ok(Denied {
-            view,
-            rules,
-            contents,
-        })
+        let contents = self.contents.get(&view);
+        Ok((view, contents))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The contents of denied files in texts.
 
-use std::{fmt::Write, path::Path, process::Command, sync::Arc};
+use std::{fmt::Write, fs, path::Path, process::Command, sync::Arc, thread, time::Duration};
 
 use base64::{Engine, prelude::*};
 use sightline_access::{
     Access, AccessView,
-    redact::{HiddenContents, Redactor},
+    redact::{HiddenContents, KeptContents, Redactor},
 };
 use sightline_base::path::{Root, Roots};
 use sightline_protocol::settings::Secrets;
@@ -231,14 +231,65 @@ fn what_tracked_files_contain_is_public() {
 }
 
 #[test]
-fn a_changed_file_is_noticed() {
-    let (_parent, root) = workspace(&[(".env", ENV)]);
-    let contents = HiddenContents::read(&view(&root));
-    assert!(contents.is_current() && contents.is_complete());
-    write(&root, &[(".env", "API_KEY=another-v4lue-51H8x9\n")]);
-    assert!(!contents.is_current());
-    let debug = format!("{contents:?}");
-    assert!(!debug.contains("51H8x9"), "{debug}");
+fn kept_contents_follow_files_folders_and_rules_at_once() {
+    let (_parent, root) = workspace(&[(".env", ENV), (".npmrc", "registry=https://example.com\n")]);
+    let roots = Arc::new(Roots::new(vec![Root::new(abs(&root), None)]));
+    let access = Access::new(roots, Vec::new(), Secrets::Deny);
+    let kept = KeptContents::default();
+    let shown = |text: &str| {
+        let (view, _) = access.view();
+        let contents = kept.get(&view);
+        let debug = format!("{contents:?}");
+        assert!(!debug.contains("51H8x9"), "{debug}");
+        let redacted = Redactor::new(&view, &contents, None).redact(text);
+        redacted.text.into_owned()
+    };
+    assert_eq!(shown(SECRET), "[hidden: .env]");
+    // The size stays the same, and so may the time.
+    let other = SECRET.replace("51H8", "62I9");
+    write(&root, &[(".env", &ENV.replace(SECRET, &other))]);
+    assert_eq!(shown(&other), "[hidden: .env]");
+    assert_eq!(shown(SECRET), SECRET);
+
+    let token = "npm_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    write(
+        &root,
+        &[(".npmrc", &format!("//example.com/:_authToken={token}\n"))],
+    );
+    assert_eq!(shown(token), "[hidden: .npmrc]");
+
+    write(&root, &[("app/new/.env", &format!("KEY={SECRET}\n"))]);
+    assert_eq!(shown(SECRET), "[hidden: app/new/.env]");
+    fs::rename(root.join("app"), root.join("moved")).unwrap();
+    assert_eq!(shown(SECRET), "[hidden: moved/new/.env]");
+    fs::remove_dir_all(root.join("moved")).unwrap();
+    assert_eq!(shown(SECRET), SECRET);
+
+    let line = "the merger with the other company is in May";
+    write(&root, &[("src/plans.md", line)]);
+    assert_eq!(shown(line), line);
+    write(&root, &[("src/.clineignore", "plans.md\n")]);
+    assert!(
+        shown(line).contains("src/plans.md are hidden"),
+        "{}",
+        shown(line)
+    );
+
+    let line = "the office moves to another city in autumn";
+    write(&root, &[("docs/notes.md", line)]);
+    // Of a folder that was just changed, the time does not prove that it is still the same.
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(shown(line), line);
+    write(&root, &[(".clineignore", "docs/\n")]);
+    assert!(
+        shown(line).contains("docs/notes.md are hidden"),
+        "{}",
+        shown(line)
+    );
+
+    thread::sleep(Duration::from_millis(20));
+    let view = || access.view().0;
+    assert!(Arc::ptr_eq(&kept.get(&view()), &kept.get(&view())));
 }
 
 #[test]
