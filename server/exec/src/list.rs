@@ -275,7 +275,7 @@ pub struct Tracked(BTreeMap<PathBuf, Listed>);
 #[derive(Debug)]
 struct Listed {
     /// Metadata of what git answers by. `None` if it could change without other ones.
-    basis: Option<Vec<Option<FileInfo>>>,
+    basis: Option<Vec<FileInfo>>,
     asked: Vec<HiddenPath>,
     tracked: BTreeSet<PathBuf>,
 }
@@ -314,21 +314,23 @@ impl Tracked {
         Ok(hidden)
     }
 
-    /// Asks git, unless its index and the entries are as before.
+    /// Asks git, unless what it answers by and the entries are as before.
     fn below(&mut self, repository: &Path, denied: &[HiddenPath]) -> &BTreeSet<PathBuf> {
-        // Also whether git can answer at all.
-        let files = ["", "index", "HEAD", "config", "objects"];
-        let basis = files.map(|file| stat(&repository.join(".git").join(file)).ok());
+        // Also whether git can answer at all. Without one of these, the repository is elsewhere or has no commit.
+        let files = ["", "index", "HEAD", "logs/HEAD", "config", "objects"];
+        let found = files.map(|file| stat(&repository.join(".git").join(file)).ok());
         let now = now_nanos();
         let is_settled = |it: &FileInfo| it.stamp.is_settled(now);
-        let basis = (basis.iter().flatten().all(is_settled)).then(|| basis.to_vec());
+        let basis = (found.into_iter().collect::<Option<Vec<FileInfo>>>())
+            .filter(|basis| basis.iter().all(is_settled));
         let is_current =
             |listed: &Listed| basis.is_some() && listed.basis == basis && listed.asked == denied;
         if !self.0.get(repository).is_some_and(is_current) {
+            let (tracked, by_content) = tracked_below(repository, denied).unwrap_or_default();
             let listed = Listed {
-                basis,
+                basis: basis.filter(|_| !by_content),
                 asked: denied.to_vec(),
-                tracked: tracked_below(repository, denied).unwrap_or_default(),
+                tracked,
             };
             self.0.insert(repository.to_owned(), listed);
         }
@@ -336,35 +338,57 @@ impl Tracked {
     }
 }
 
-/// Returns the tracked files at or below the entries, as git lists them. `None` if git cannot be
-/// asked.
-fn tracked_below(repository: &Path, denied: &[HiddenPath]) -> Option<BTreeSet<PathBuf>> {
+/// Returns the tracked files at or below the entries, and whether the content of some decided. `None` if git
+/// cannot be asked.
+///
+/// An entry of the index is not enough: a command can make one for a file that it cannot read (`git add -N`,
+/// `git update-index --cacheinfo`). The last commit has the file, or the objects have its content.
+fn tracked_below(repository: &Path, denied: &[HiddenPath]) -> Option<(BTreeSet<PathBuf>, bool)> {
     let below = denied
         .iter()
         .filter_map(|entry| entry.path.strip_prefix(repository).ok());
-    let asked: Vec<&Path> = below.collect();
-    let length: usize = asked.iter().map(|path| path.as_os_str().len()).sum();
+    let listed = ask(repository, "ls-files -sz --", &below.collect::<Vec<_>>())?;
+    // `MODE HASH STAGE<tab>PATH`
+    let staged: BTreeMap<&Path, &[u8]> = (listed.split(|byte| *byte == 0))
+        .filter_map(|entry| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            let hash = entry[..tab].split(|byte| *byte == b' ').nth(1)?;
+            Some((Path::new(os_name(&entry[tab + 1..])), hash))
+        })
+        .collect();
+    let all: Vec<&Path> = staged.keys().copied().collect();
+    // It fails before the first commit.
+    let names = ask(repository, "ls-tree -rz --name-only HEAD --", &all).unwrap_or_default();
+    let committed: BTreeSet<&Path> = (names.split(|byte| *byte == 0))
+        .map(|name| Path::new(os_name(name)))
+        .collect();
+    let (mut tracked, mut only_staged): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|path| committed.contains(path));
+    only_staged.retain(|path| repository.join(path).is_file());
+    let hashes = ask(repository, "hash-object --no-filters --", &only_staged).unwrap_or_default();
+    for (path, hash) in only_staged.iter().zip(hashes.split(|byte| *byte == b'\n')) {
+        if staged.get(path) == Some(&hash) {
+            tracked.push(path);
+        }
+    }
+    let tracked = tracked.into_iter().map(|path| repository.join(path));
+    Some((tracked.collect(), !only_staged.is_empty()))
+}
+
+/// Asks git about paths of a repository. `None` if it fails.
+fn ask(repository: &Path, question: &str, paths: &[&Path]) -> Option<Vec<u8>> {
+    if paths.is_empty() {
+        return Some(Vec::new());
+    }
+    let length: usize = paths.iter().map(|path| path.as_os_str().len()).sum();
     let mut command = git();
     command
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-        ])
-        .args(["--literal-pathspecs", "ls-files", "-z", "--cached", "--"])
-        // Without paths, git lists all tracked files.
-        .args(if length > MAX_ARGUMENTS {
-            Vec::new()
-        } else {
-            asked
-        })
+        .args("-c core.fsmonitor=false -c core.hooksPath=/dev/null --literal-pathspecs".split(' '))
+        .args(question.split(' '))
+        // Without paths, git lists all files.
+        .args(if length > MAX_ARGUMENTS { &[] } else { paths })
         .current_dir(repository);
-    let output = output_of(&mut command)?;
-    let names = output
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty());
-    Some(names.map(|name| repository.join(os_name(name))).collect())
+    output_of(&mut command)
 }
 
 /// Runs a command, without threads: the process enters namespaces later. `None` if it fails or takes too long.

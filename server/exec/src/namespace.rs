@@ -7,8 +7,8 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, StatVfsMountFlags, fstat, mkdir, open, stat, statvfs},
-    io::Errno,
+    fs::{Dir, FileType, Mode, OFlags, StatVfsMountFlags, fstat, mkdir, open, stat, statvfs},
+    io::{Errno, FdFlags, fcntl_setfd},
     mount::{
         MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change,
         mount_remount, unmount,
@@ -43,8 +43,25 @@ pub(super) fn hide(paths: &[HiddenPath]) -> Result<(), CannotHide> {
             folder.display()
         ))
     })?;
-    drop_capabilities()
-        .map_err(|error| CannotHide::new(format!("cannot drop capabilities: {error}")))
+    leave_folders()
+        .and_then(|()| drop_capabilities())
+        .map_err(|error| CannotHide::new(format!("cannot drop capabilities or folders: {error}")))
+}
+
+/// Does not pass on open folders: through them, a command would see the files below as before.
+#[allow(unsafe_code)]
+fn leave_folders() -> Result<(), Errno> {
+    for name in Dir::read_from(open("/proc/self/fd", OFlags::DIRECTORY, Mode::empty())?)? {
+        let Ok(number) = name?.file_name().to_string_lossy().parse() else {
+            continue;
+        };
+        // SAFETY: it is open, as this process has one thread.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        if FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory {
+            fcntl_setfd(file, FdFlags::CLOEXEC)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether a path has its cover already.

@@ -148,6 +148,61 @@ fn no_program_reads_a_denied_file() {
     assert_eq!(text(&seen), "a\ntracked\n");
 }
 
+/// A command can make git list a file that it cannot read. What git cannot print stays hidden.
+#[test]
+fn what_only_the_index_names_stays_hidden() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    for line in [
+        "git add -fN .env mixed/untracked.txt",
+        "git update-index --add --cacheinfo 100644,$(git hash-object -w /dev/null),.env",
+        "git update-index --add --cacheinfo 100644,$(git hash-object -w /dev/null),private/notes.md",
+    ] {
+        let output = shell(&workspace, line);
+        assert!(output.status.success(), "{line}: {}", text(&output));
+        let shown = text(&shell(&workspace, "cat .env private/notes.md mixed/*"));
+        assert!(!shown.contains(SECRET), "{line}: {shown}");
+        assert!(shown.contains("tracked\n"), "{line}: {shown}");
+    }
+    git::run(&workspace.root(), &["reset", "-q"]);
+    // What the user has staged, git can print.
+    git::run(&workspace.root(), &["add", "-f", ".env"]);
+    let output = shell(&workspace, "cat .env && git diff --quiet");
+    assert_eq!(text(&output), SECRET);
+    assert!(output.status.success());
+    fs::write(workspace.path(".env"), format!("other {SECRET}")).unwrap();
+    let shown = text(&shell(&workspace, "cat .env"));
+    assert!(!shown.contains(SECRET), "{shown}");
+}
+
+/// A folder that the caller has open leads to the files that are covered for the command.
+#[test]
+fn open_folders_are_not_passed_on() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let words: Vec<String> = exec(&workspace)
+        .get_args()
+        .map(|word| word.to_str().unwrap().to_owned())
+        .collect();
+    let line = format!(
+        "exec 7<. 8<src/a.ts; {} {} --shell 'cat /proc/self/fd/7/.env; cat <&8'",
+        program().get_program().display(),
+        words.join(" ")
+    );
+    let mut outer = Command::new("sh");
+    outer.args(["-c", &line]).current_dir(workspace.root());
+    let inner = exec(&workspace);
+    let variables = inner.get_envs();
+    outer.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    let shown = text(&outer.output().unwrap());
+    assert!(!shown.contains(SECRET), "{shown}");
+    assert!(shown.starts_with("a\n"), "{shown}");
+}
+
 /// The project that contains the current folder is hidden, not only the folder.
 #[test]
 fn a_folder_below_the_project_is_no_project() {

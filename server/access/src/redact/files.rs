@@ -228,13 +228,7 @@ pub(super) fn read(path: &Path) -> Option<Zeroizing<String>> {
     // No part is left behind by a growing buffer.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES as usize + 1));
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    let valid = match str::from_utf8(&bytes) {
-        Ok(text) => text,
-        // The last character is cut.
-        Err(error) if error.error_len().is_none() => {
-            str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
-        }
-        Err(_) => return None,
-    };
-    Some(Zeroizing::new(valid.to_owned()))
+    // Characters in another encoding, or a cut one at the end, only spoil the words around them.
+    let is_text = !bytes.contains(&0);
+    is_text.then(|| Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned()))
 }

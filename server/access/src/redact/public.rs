@@ -18,8 +18,8 @@ pub(super) fn in_tracked_files(view: &AccessView, texts: &[&str]) -> HashSet<Str
         let mut command = git();
         command
             .current_dir(root.canonical.as_path())
-            .args("-c safe.directory=* -c core.fsmonitor=false --no-pager grep".split(' '))
-            .args("--cached -F -I -h -o -z --no-color --full-name -H -f -".split(' '));
+            .args("-c safe.directory=* -c core.fsmonitor=false -c grep.fullName=false --no-pager grep".split(' '))
+            .args("--cached -F -I -h -o -z --no-color -H -f -".split(' '));
         let Some(output) = output_of(command, texts.join("\n").into_bytes()) else {
             continue;
         };

@@ -60,7 +60,7 @@ impl Default for Spellings {
 }
 
 impl Spellings {
-    /// Adds a value as it is, and as it is written in an address, in JSON and in Base64.
+    /// Adds a value as it is, and as it is written in an address, in JSON, in HTML and in Base64.
     pub(super) fn add(&mut self, value: u32, plain: &str) {
         self.push(value, plain.as_bytes(), false);
         for (lower, slash) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -70,6 +70,32 @@ impl Spellings {
         self.push_new(value, &once, json_escaped(&once));
         self.push_new(value, plain, once.clone());
         self.push_new(value, plain, Zeroizing::new(once.replace('/', "\\/")));
+        // Go and Rails, Gson, Python and PHP, .NET.
+        for (ascii, others, is_upper) in [
+            ("&<>", false, false),
+            ("&<>='", false, false),
+            ("", true, false),
+            ("&<>'+`", true, true),
+        ] {
+            let escapes = |c: char| {
+                if c.is_ascii() {
+                    ascii.contains(c)
+                } else {
+                    others
+                }
+            };
+            self.push_new(value, &once, unicode_escaped(&once, escapes, is_upper));
+        }
+        let mut html = Zeroizing::new(String::with_capacity(5 * plain.len()));
+        for c in plain.chars() {
+            match c {
+                '&' => html.push_str("&amp;"),
+                '<' => html.push_str("&lt;"),
+                '>' => html.push_str("&gt;"),
+                c => html.push(c),
+            }
+        }
+        self.push_new(value, plain, html);
         for skipped in 0..3 {
             let bytes = &plain.as_bytes()[skipped..];
             let whole = &bytes[..bytes.len() - bytes.len() % 3];
@@ -197,4 +223,26 @@ fn json_escaped(plain: &str) -> Zeroizing<String> {
     quoted.pop();
     quoted.remove(0);
     quoted
+}
+
+/// Writes characters as `\u0026`.
+fn unicode_escaped(
+    json: &str,
+    escapes: impl Fn(char) -> bool,
+    is_upper: bool,
+) -> Zeroizing<String> {
+    let mut escaped = Zeroizing::new(String::with_capacity(6 * json.len()));
+    for c in json.chars() {
+        if !escapes(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = match is_upper {
+                true => write!(escaped, "\\u{unit:04X}"),
+                false => write!(escaped, "\\u{unit:04x}"),
+            };
+        }
+    }
+    escaped
 }

@@ -21,7 +21,11 @@ const MAX_WORD_BYTES: usize = 20;
 /// Returns the secret values in the content of a denied file.
 pub(super) fn secret_values(text: &str) -> BTreeSet<&str> {
     let mut values = BTreeSet::new();
-    for line in text.lines().map(str::trim) {
+    // A setting of several lines is written with `\n`, and printed as lines.
+    let pieces = text.lines().filter(|line| line.contains("\\n"));
+    let pieces =
+        pieces.flat_map(|line| line.split("\\n").map(|piece| piece.trim_end_matches("\\r")));
+    for line in text.lines().chain(pieces).map(str::trim) {
         if let Some((name, value)) = setting(line)
             && is_secret(value, is_credential(name))
         {

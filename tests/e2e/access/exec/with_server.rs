@@ -3,6 +3,7 @@
 use std::{fs, process::Command};
 
 use serde_json::json;
+use sightline_testing::git;
 
 use super::{SECRET, can_hide, exec, text, workspace};
 use crate::harness::Server;
@@ -43,6 +44,30 @@ fn a_running_server_knows_what_is_denied() {
         shown.contains(SECRET) && shown.contains("notes.md"),
         "{shown}"
     );
+}
+
+/// The repository of a submodule is elsewhere, so its files say nothing about changes.
+#[test]
+fn a_running_server_asks_git_again_about_a_repository_elsewhere() {
+    let workspace = workspace();
+    if !can_hide(&workspace) {
+        return;
+    }
+    let data = workspace.path("home/xdg");
+    fs::create_dir(&data).unwrap();
+    std::os::unix::fs::symlink(workspace.data(), data.join("sightline")).unwrap();
+    let root = workspace.root();
+    git::run(&root, &["init", "-q", "--separate-git-dir", "home/git"]);
+    let _server = Server::start(&workspace);
+    let shown = || {
+        let mut command = exec(&workspace);
+        command.env("XDG_DATA_HOME", &data);
+        text(&command.args(["cat", "mixed/tracked.txt"]).output().unwrap())
+    };
+    assert_eq!(shown(), "tracked\n");
+    git::run(&root, &["rm", "-q", "--cached", "mixed/tracked.txt"]);
+    git::run(&root, &["commit", "-qm", "untracked"]);
+    assert!(shown().contains("No such file"), "{}", shown());
 }
 
 #[test]

@@ -101,6 +101,55 @@ fn values_in_files_of_all_formats_are_replaced() {
     }
 }
 
+/// Go escapes `&`, `<` and `>` in JSON, Python everything but ASCII.
+#[test]
+fn values_are_replaced_as_other_programs_escape_them() {
+    let (_parent, root) = workspace(&[(
+        ".env",
+        "A_TOKEN=p&ss<w0rd>Xq9\nB_TOKEN=sch\u{fc}ssel-Qx7Lz2\n",
+    )]);
+    for text in [
+        r"p\u0026ss\u003cw0rd\u003eXq9",
+        r"p\u0026ss\u003Cw0rd\u003EXq9",
+        "p&amp;ss&lt;w0rd&gt;Xq9",
+        r"sch\u00fcssel-Qx7Lz2",
+        r"sch\u00FCssel-Qx7Lz2",
+    ] {
+        assert_eq!(redacted(&root, text), "[hidden: .env]", "{text}");
+    }
+}
+
+/// Settings have keys of several lines in one line. Programs print them as lines.
+#[test]
+fn parts_of_a_value_with_line_breaks_are_replaced() {
+    let parts = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "Bq8Zr2Lm4Kp6TxW9vYcQ1"];
+    let key = format!(
+        r"-----BEGIN KEY-----\n{}\n{}\n-----END KEY-----\n",
+        parts[0], parts[1]
+    );
+    for (path, content) in [
+        (".env", format!("A_KEY=\"{key}\"\n")),
+        (".env", format!("A_KEY={}\n", key.replace(r"\n", r"\r\n"))),
+        ("credentials.json", format!("{{\"private_key\":\"{key}\"}}")),
+    ] {
+        let (_parent, root) = workspace(&[(path, &content)]);
+        let shown = redacted(&root, &parts.join("\n"));
+        assert_eq!(
+            shown,
+            format!("[hidden: {path}]\n[hidden: {path}]"),
+            "{content}"
+        );
+    }
+}
+
+#[test]
+fn a_file_with_text_in_another_encoding_is_read() {
+    let (_parent, root) = workspace(&[(".env", "")]);
+    let content = [b"# caf\xe9\n".as_slice(), ENV.as_bytes()].concat();
+    std::fs::write(root.join(".env"), content).unwrap();
+    assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
+}
+
 #[test]
 fn lines_of_denied_files_are_replaced() {
     let (_parent, root) = workspace(&[
@@ -228,6 +277,22 @@ fn what_tracked_files_contain_is_public() {
     assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
     git(&root, &["add", "-f", ".env"]);
     assert_eq!(redacted(&root, SECRET), "[hidden: .env]");
+}
+
+/// Paths of git start at the top of the repository, those of rules at the workspace folder.
+#[test]
+fn tracked_files_below_the_top_of_a_repository_are_judged_by_their_paths() {
+    let (_parent, top) = workspace(&[
+        ("app/.clineignore", "/keys/prod.txt\n"),
+        ("app/keys/prod.txt", "TOKEN=q8Zr2Lm4Kp6TxW9v\n"),
+        ("app/keys/dev.txt", "TOKEN=a1Lm4Kp6TxW9vYcQ1\n"),
+        ("app/.env", "TOKEN=a1Lm4Kp6TxW9vYcQ1\n"),
+    ]);
+    git(&top, &["init", "-q"]);
+    git(&top, &["add", "."]);
+    git(&top, &["config", "grep.fullName", "true"]);
+    let shown = redacted(&top.join("app"), "q8Zr2Lm4Kp6TxW9v a1Lm4Kp6TxW9vYcQ1");
+    assert_eq!(shown, "[hidden: keys/prod.txt] a1Lm4Kp6TxW9vYcQ1");
 }
 
 #[test]
