@@ -51,6 +51,14 @@ const OPAQUE: [&str; 20] = [
     "image_url",
 ];
 
+/// Fields with JSON of a tool, whose names mean nothing: a result, and the schemas of arguments.
+const OF_TOOLS: [&str; 4] = [
+    "response",
+    "parameters",
+    "parametersJsonSchema",
+    "input_schema",
+];
+
 /// A string of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -127,9 +135,27 @@ impl<'a> Strings<'a> {
             // What a model wrote is searched for calls only.
             if is_of_model || string_equals(key, "tool_calls") {
                 self.add_calls_below(value);
+            } else if OF_TOOLS.iter().any(|name| string_equals(key, name)) {
+                self.data(value, call);
             } else if !OPAQUE.iter().any(|name| string_equals(key, name)) {
                 self.value(value, call);
             }
+        }
+    }
+
+    /// Adds all strings of a value, also the names of fields.
+    fn data(&mut self, value: usize, call: Option<usize>) {
+        let (text, values, range) = (self.text, self.values, self.values.range(value));
+        match text.as_bytes().get(range.start) {
+            Some(b'"') => self.pieces.push(Piece { range, call }),
+            Some(b'[') => values.inside(value).for_each(|item| self.data(item, call)),
+            Some(b'{') => {
+                for (key, value) in values.members(text, value) {
+                    self.data(key, None);
+                    self.data(value, call);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -296,11 +322,37 @@ mod tests {
                     {"functionResponse": {"id": "i", "name": "read_file", "response": {"output": "three"}}}]}]}"#,
             &[
                 ("read_file", r#"{"file_path": "1"}"#),
+                ("output", ""),
                 ("one", r#"{"file_path": "1"}"#),
                 ("read_file", r#"{"file_path": "2"}"#),
+                ("output", ""),
                 ("two", r#"{"file_path": "2"}"#),
                 ("read_file", r#"{"file_path": "3"}"#),
+                ("output", ""),
                 ("three", r#"{"file_path": "3"}"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn names_in_json_of_tools_mean_nothing() {
+        assert_strings(
+            r#"{"tools": [{"name": "n", "input_schema": {"properties": {"id": {"default": "d"}}}}],
+                "contents": [{"parts": [{"functionResponse": {"id": "i", "response":
+                    {"type": "reasoning", "role": "model", "k": [{"call_id": "c"}]}}}]}]}"#,
+            &[
+                ("n", ""),
+                ("properties", ""),
+                ("id", ""),
+                ("default", ""),
+                ("d", ""),
+                ("type", ""),
+                ("reasoning", ""),
+                ("role", ""),
+                ("model", ""),
+                ("k", ""),
+                ("call_id", ""),
+                ("c", ""),
             ],
         );
     }
