@@ -2,6 +2,7 @@
 //! carry text.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -10,7 +11,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sightline_access::{
     AccessView,
-    redact::{HiddenContents, Redactor, contents_notice},
+    redact::{HiddenContents, Redacted, Redactor, contents_notice},
 };
 
 use sightline_agents::judge::Refusal;
@@ -20,6 +21,8 @@ use crate::names::{Hidden, Names};
 
 /// Maximum size of the text of a result, in bytes.
 const MAX_TEXT: usize = 4 << 20;
+/// Length of the shortest secret value, in bytes.
+const MIN_VALUE: usize = 12;
 /// Time to judge a result.
 const LIMIT: Duration = if cfg!(debug_assertions) {
     Duration::from_secs(5)
@@ -169,17 +172,12 @@ impl Cleaner<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default();
         match kind {
-            "text" => self.texts(members, &["text"]),
-            "image" | "audio" => Ok(false),
+            "text" | "image" | "audio" => self.parts(members),
             "resource" | "resource_link" | "" => {
                 let is_contents = kind.is_empty();
-                let resource = if kind == "resource" {
-                    members.get_mut("resource").and_then(Value::as_object_mut)
-                } else {
-                    Some(&mut *members)
-                };
-                let Some(resource) = resource else {
-                    return Ok(self.member(item, None)? != Fate::Kept);
+                let resource = match members.get("resource").and_then(Value::as_object) {
+                    Some(resource) if kind == "resource" => resource,
+                    _ => members,
                 };
                 let uri = resource.get("uri").and_then(Value::as_str);
                 if let Some(denial) = uri.and_then(|uri| self.names.denial(uri)) {
@@ -198,21 +196,27 @@ impl Cleaner<'_> {
                     };
                     return Ok(true);
                 }
-                self.texts(resource, &["text", "description"])
+                self.parts(members)
             }
             _ => Ok(self.member(item, None)? != Fate::Kept),
         }
     }
 
-    fn texts(&mut self, members: &mut Map<String, Value>, names: &[&str]) -> Result<bool, String> {
+    /// Cleans all members of an item but its kind and data that is no text.
+    fn parts(&mut self, members: &mut Map<String, Value>) -> Result<bool, String> {
         let mut changed = false;
-        for name in names {
-            if let Some(Value::String(text)) = members.get_mut(*name)
-                && let Some(cleaned) = self.text(text)?
-            {
-                *text = cleaned;
-                changed = true;
-            }
+        for (name, value) in members {
+            changed |= match (name.as_str(), value) {
+                ("type" | "uri" | "mimeType" | "data" | "blob", _) => false,
+                ("resource", Value::Object(resource)) => self.parts(resource)?,
+                ("text" | "description", Value::String(text)) => {
+                    let cleaned = self.text(text)?;
+                    let is_cleaned = cleaned.is_some();
+                    *text = cleaned.unwrap_or(std::mem::take(text));
+                    is_cleaned
+                }
+                (_, value) => self.member(value, None)? != Fate::Kept,
+            };
         }
         Ok(changed)
     }
@@ -292,6 +296,24 @@ impl Cleaner<'_> {
             None => self.first_folder(name),
         });
         let mut fate = Fate::Kept;
+        let names = members.keys().filter(|name| may_be_hidden(name));
+        for name in names.cloned().collect::<Vec<_>>() {
+            if let Some(denial) = self.names.denial(&name) {
+                self.hidden.insert(denial.path, denial.rule);
+                members.remove(&name);
+                fate = Fate::Changed;
+            } else if let Redacted {
+                text: Cow::Owned(shown),
+                hidden,
+                ..
+            } = self.redactor.redact(&name)
+            {
+                self.redacted.extend(hidden);
+                let value = members.remove(&name).unwrap_or_default();
+                members.insert(shown, value);
+                fate = Fate::Changed;
+            }
+        }
         for (member, value) in members {
             let folder = if member == "children" {
                 below.as_deref()
@@ -367,6 +389,11 @@ impl Cleaner<'_> {
             Value::Null | Value::Bool(_) | Value::Number(_) => true,
         }
     }
+}
+
+/// Returns whether a name of a member may be a path or contain a secret value.
+fn may_be_hidden(name: &str) -> bool {
+    name.contains(['/', '.']) || name.len() >= MIN_VALUE
 }
 
 /// Returns whether a line says that nothing was found.

@@ -4,7 +4,10 @@ use std::{process::Stdio, thread, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::Client;
+use super::{
+    Client,
+    servers::{FILES, Session, wrap},
+};
 use crate::{
     harness::{Server, Workspace, program},
     hook::hook,
@@ -184,5 +187,46 @@ fn processes_that_log_at_the_same_time_lose_no_line() {
         logged
             .iter()
             .all(|line| line["door"] == "cli" && line["tool"] == "read")
+    );
+}
+
+/// Servers map paths to contents, and describe what they send.
+#[test]
+fn names_of_members_and_details_of_items_are_judged() {
+    let workspace = Workspace::new(FILES);
+    let key = "sk-live-51H8x9JkLmNoP";
+    let files = json!({ ".env": "short", "a.txt": "alpha", "private/key.txt": ["short"], key: 1 });
+    let result = json!({
+        "content": [
+            { "type": "text", "text": files.to_string(), "annotations": { "x": key }, "_meta": { "x/y": key } },
+            { "type": "text", "text": { "x": key } },
+            { "type": "resource", "resource": { "uri": "x://a", "title": key }, "_meta": { "x": key } },
+            { "type": "resource_link", "uri": "x://a", "name": "a", "title": key },
+            { "type": "image", "data": "AAAA", "mimeType": "image/png", "annotations": { "x": key } },
+        ],
+        "structuredContent": { "files": files },
+    });
+    let reply = json!({ "jsonrpc": "2.0", "id": 1, "result": result });
+    let script = format!("read -r line; echo '{reply}'; cat");
+    let mut session = Session::start(wrap(&workspace).args(["sh", "-c", &script]));
+    session.send(
+        &json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "x" } }),
+    );
+    let result = session.response(1)["result"].clone();
+    let shown = "[hidden: .env]";
+    let files = json!({ "a.txt": "alpha", shown: 1 });
+    assert_eq!(
+        result,
+        json!({
+            "content": [
+                { "type": "text", "text": files.to_string(), "annotations": { "x": shown }, "_meta": { "x/y": shown } },
+                { "type": "text", "text": { "x": shown } },
+                { "type": "resource", "resource": { "uri": "x://a", "title": shown }, "_meta": { "x": shown } },
+                { "type": "resource_link", "uri": "x://a", "name": "a", "title": shown },
+                { "type": "image", "data": "AAAA", "mimeType": "image/png", "annotations": { "x": shown } },
+                { "type": "text", "text": "[Sightline: 2 names hidden.]" },
+            ],
+            "structuredContent": { "files": files },
+        })
     );
 }
