@@ -49,6 +49,17 @@ fn they_apply_to_all_tools() {
     assert!(read.contains("changed"), "{read}");
 }
 
+#[test]
+fn a_denied_command_comes_with_one_to_run() {
+    let workspace = Workspace::new(FILES);
+    let mut client = Client::open(&workspace, &[]);
+    let text = client.text("check_access", json!({ "command": "grep -rn x sub" }));
+    let (_, instead) = text.split_once("Run instead: ").expect(&text);
+    assert_eq!(instead, "grep --exclude=hid.txt -rn x sub");
+    let text = client.text("check_access", json!({ "command": instead }));
+    assert_eq!(text, "The command is allowed.");
+}
+
 /// Editors truncate a file when they save it, or delete it.
 #[test]
 fn they_stay_in_force_while_their_file_is_saved() {

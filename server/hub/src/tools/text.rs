@@ -1,6 +1,7 @@
 //! Results of requests as text for a model.
 
 use serde_json::{Value, json};
+use sightline_agents::judge::without_folder;
 use sightline_engine::render;
 use sightline_protocol::{
     access::{AccessKind, AccessRule, CheckAccessResult},
@@ -140,6 +141,9 @@ pub fn access(result: &CheckAccessResult) -> String {
                 "The command is denied because of {}{reason}",
                 denied.path
             ));
+        }
+        if let Some(instead) = &command.instead {
+            lines.push(format!("Run instead: {}", without_folder(instead)));
         }
     }
     if lines.is_empty() {
