@@ -204,15 +204,21 @@ pub(super) fn hiding_problem() -> Option<String> {
 
 /// Returns why files cannot be hidden from the commands of an agent.
 pub(super) fn cannot_hide(agent: Agent, scope: Scope) -> Option<String> {
-    let name = agent.name();
-    if !can_hide_commands(agent, scope) {
-        return Some(format!(
-            "cannot hide files from commands of {}: only Claude Code and opencode offer a way, in the settings of the user; start the agent with `sightline exec -- {name}`",
-            agent.title()
-        ));
-    }
-    let why = hiding_problem()?;
-    Some(format!("cannot hide files from commands: {why}"))
+    offers_no_way(agent, scope).or_else(|| {
+        let why = hiding_problem()?;
+        Some(format!("cannot hide files from commands: {why}"))
+    })
+}
+
+/// Returns a message about an agent whose settings cannot hide files from its commands.
+pub(super) fn offers_no_way(agent: Agent, scope: Scope) -> Option<String> {
+    (!can_hide_commands(agent, scope)).then(|| {
+        format!(
+            "cannot hide files from commands of {}: only Claude Code and opencode offer a way, in the settings of the user; start the agent with `sightline exec -- {}`",
+            agent.title(),
+            agent.name()
+        )
+    })
 }
 
 fn command_words(exec: &Exec) -> Result<Vec<OsString>, Error> {

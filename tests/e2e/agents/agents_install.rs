@@ -94,3 +94,20 @@ fn the_setting_that_hides_files_stays_while_an_agent_needs_it() {
         assert_eq!(home.snapshot(), before, "{agents:?}");
     }
 }
+
+/// The default selection of agents includes some that have no setting for it.
+#[test]
+fn a_part_that_an_agent_does_not_offer_is_a_note_unless_it_is_named() {
+    let home = Home::new();
+    home.write(".claude/settings.json", SETTINGS);
+    home.write(".codex/config.toml", "");
+    let before = home.snapshot();
+    let install = ["install", "--only", "commands"];
+    let text = home.run(&install, 1);
+    assert!(text.contains("sightline exec -- codex"), "{text}");
+    assert!(text.contains("prefix of commands"), "{text}");
+    let named = [&install[..], &["--agent", "codex"]].concat();
+    let text = home.run(&named, 3);
+    assert!(text.contains("sightline exec -- codex"), "{text}");
+    assert_eq!(home.snapshot(), before);
+}

@@ -136,36 +136,38 @@ impl Installer {
             }
             parts.extend(installed);
             let mut report = AgentReport::new(agent, self.scope, &parts);
-            if parts.contains(&Part::Gateway) {
-                let why = match cannot_route(agent, self.scope) {
-                    // It would go past silently.
+            let limits = [
+                (Part::Gateway, cannot_route(agent, self.scope)),
+                (Part::Commands, exec::offers_no_way(agent, self.scope)),
+            ];
+            for (part, why) in limits {
+                match why.filter(|_| parts.contains(&part)) {
+                    // It would do nothing silently.
                     Some(why) if change.agent.is_empty() => {
                         report.notes.push(why);
-                        parts.retain(|part| *part != Part::Gateway);
-                        None
+                        parts.retain(|one| *one != part);
                     }
-                    Some(why) => Some(why),
-                    None => self
-                        .prepare_gateway(&agents)
-                        .err()
-                        .map(|error| error.message),
-                };
-                if let Some(why) = why {
-                    report.add_problem(&why);
+                    Some(why) => report.add_problem(&why),
+                    None => {}
                 }
+            }
+            if parts.contains(&Part::Gateway)
+                && !report.has_failed()
+                && let Err(error) = self.prepare_gateway(&agents)
+            {
+                report.add_problem(&error.message);
+            }
+            if parts.contains(&Part::Commands)
+                && !report.has_failed()
+                && let Some(why) = exec::cannot_hide(agent, self.scope)
+            {
+                report.add_problem(&why);
             }
             if report.has_failed() || parts.is_empty() {
                 self.report.agents.push(report);
                 continue;
             }
             let targets = self.targets(agent, &parts);
-            if parts.contains(&Part::Commands)
-                && let Some(why) = exec::cannot_hide(agent, self.scope)
-            {
-                report.add_problem(&why);
-                self.report.agents.push(report);
-                continue;
-            }
             if targets.is_empty() {
                 let title = agent.title();
                 report.notes.push(format!(
