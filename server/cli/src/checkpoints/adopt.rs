@@ -98,8 +98,12 @@ pub(crate) fn hint(requests: &Requests) -> Option<String> {
 
 /// Returns a message for a folder without checkpoints: where there are some that may be meant.
 pub(super) fn none_here(requests: &Requests) -> String {
-    let found = hint(requests).or_else(|| above(requests));
-    found.unwrap_or_else(|| NONE_YET.to_owned())
+    elsewhere(requests).unwrap_or_else(|| NONE_YET.to_owned())
+}
+
+/// Returns a message about checkpoints of other folders that may be meant.
+pub(super) fn elsewhere(requests: &Requests) -> Option<String> {
+    hint(requests).or_else(|| above(requests))
 }
 
 /// Returns a message about the checkpoints of a folder above this one.

@@ -47,8 +47,8 @@ use sightline_protocol::{
 };
 
 use super::{
-    DONE, NEGATIVE, Workspace, offline, print_as, print_json, print_message, print_styled as print,
-    print_to, requests::Requests,
+    DONE, FAILURE, NEGATIVE, Workspace, offline, print_as, print_json, print_message,
+    print_styled as print, print_to, requests::Requests,
 };
 
 pub(super) use adopt::hint as moved_hint;
@@ -136,9 +136,13 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         } => {
             let requests = place.requests();
             let differs = diff(&requests, &from, to.as_deref(), patch, &paths);
-            differs.map(|differs| if exit_code && differs { NEGATIVE } else { DONE })
+            let code = |differs| if exit_code && differs { NEGATIVE } else { DONE };
+            or_elsewhere(&requests, differs.map(code))
         }
-        Checkpoint::Show { place, id } => show::show(&place.requests(), &id),
+        Checkpoint::Show { place, id } => {
+            let requests = place.requests();
+            or_elsewhere(&requests, show::show(&requests, &id))
+        }
         Checkpoint::Preview {
             place,
             id,
@@ -147,7 +151,8 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             paths,
         } => {
             let requests = place.requests();
-            restore::preview(&requests, &id, (&paths, &part), length)
+            let shown = restore::preview(&requests, &id, (&paths, &part), length);
+            or_elsewhere(&requests, shown)
         }
         Checkpoint::Blame { place, path } => blame::blame(&place.requests(), &path),
         Checkpoint::Commit {
@@ -157,10 +162,15 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             message,
         } => commit::commit(&Requests::offline(&workspace), &id, &branch, message),
         Checkpoint::Restore(arguments) => match &arguments.id {
-            Some(id) => restore::restore(&arguments, id),
+            Some(id) => {
+                let restored = restore::restore(&arguments, id);
+                or_elsewhere(&arguments.place.requests(), restored)
+            }
             None => picker::restore(&arguments),
         },
-        Checkpoint::Undo(arguments) => restore::undo(&arguments),
+        Checkpoint::Undo(arguments) => {
+            or_elsewhere(&arguments.place.requests(), restore::undo(&arguments))
+        }
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),
         Checkpoint::Stats { workspace, all } => match all {
@@ -187,6 +197,30 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         Checkpoint::Fetch { workspace, remote } => {
             transfer_checkpoints(&workspace, Direction::Fetch, &remote)
         }
+    }
+}
+
+/// Says where checkpoints are, in place of an error about one that is not found in a folder without any.
+fn or_elsewhere(requests: &Requests, done: Result<i32, Error>) -> Result<i32, Error> {
+    let is_missing = |error: &Error| {
+        let is_named = error.kind == ErrorKind::NotFound && error.path.is_none();
+        is_named
+            && !requests.workspace.json
+            && list_all(requests).is_ok_and(|listed| listed.is_empty())
+    };
+    match done {
+        Err(error) if is_missing(&error) => {
+            let Some(place) = adopt::elsewhere(requests) else {
+                return Err(error);
+            };
+            print_message(&place);
+            Ok(if is_negative(&error) {
+                NEGATIVE
+            } else {
+                FAILURE
+            })
+        }
+        done => done,
     }
 }
 

@@ -257,3 +257,23 @@ fn a_killed_adoption_is_none_or_complete() {
     println!("{none} without, {complete} with the checkpoints");
     assert!(none > 5 && complete > 3, "{none}, {complete}");
 }
+
+#[test]
+fn in_a_folder_without_checkpoints_those_of_the_folder_above_are_named() {
+    let workspace = Workspace::new(&[("sub/a.txt", "one\n")]);
+    let (code, _, error) = at(&workspace, &workspace.root(), &["create"]);
+    assert_eq!(code, 0, "{error}");
+    let sub = workspace.path("sub");
+    for (arguments, expected) in [
+        (&["restore", "last"][..], 1),
+        (&["restore", "claude-1.1", "--yes"], 3),
+        (&["preview", "last"], 1),
+        (&["undo"], 1),
+        (&["diff", "last"], 1),
+        (&["show", "last"], 1),
+    ] {
+        let (code, _, error) = at(&workspace, &sub, arguments);
+        assert_eq!(code, expected, "{arguments:?}: {error}");
+        assert!(error.contains("those of the folder above"), "{error}");
+    }
+}
