@@ -33,7 +33,7 @@ use super::{
     types::{Action, Change, Conflict, ConflictCause, Preview},
 };
 use crate::error::Error;
-use exclusions::{require_held, unreadable_conflicts};
+use exclusions::{lost_conflicts, require_held, unreadable_conflicts};
 use part::{Reverted, Selected};
 use protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files};
 use repository_folders::RepositoryFolders;
@@ -189,11 +189,13 @@ pub(super) fn plan(
         parents: HashMap::new(),
         own_data,
         rule_files: &from_rules,
-        unreadable: Vec::new(),
+        not_held: Vec::new(),
     };
     let mut exclusions = ExcludedThen::new(&target.metadata);
-    planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
-    planner.unreadable.retain(|one| is_in_scope(&one.path));
+    planner.not_held = unreadable_conflicts(job, reader, (now, target), wanted, &mut exclusions)?;
+    let lost = lost_conflicts(job, planner.walker, target, wanted);
+    planner.not_held.extend(lost);
+    planner.not_held.retain(|one| is_in_scope(&one.path));
     let mut forced = planner.decide(&found, &mut exclusions, &HashMap::new())?;
     selected.complete(&mut forced);
     let unsaved_in_scope: Vec<&RelPath> = unsaved.paths.iter().filter(|p| is_in_scope(p)).collect();
@@ -352,8 +354,8 @@ struct Planner<'a> {
     own_data: Option<&'a RelPath>,
     /// Files that contain access rules.
     rule_files: &'a [RelPath],
-    /// Conflicts for files that cannot be read.
-    unreadable: Vec<Conflict>,
+    /// Conflicts for files that the checkpoint does not hold: unreadable now, or missing.
+    not_held: Vec<Conflict>,
 }
 
 impl Planner<'_> {
@@ -440,7 +442,7 @@ impl Planner<'_> {
                 after: difference.right,
             })
             .collect();
-        for Conflict { path, reason, .. } in &self.unreadable {
+        for Conflict { path, reason, .. } in &self.not_held {
             decisions.leave(path, reason);
         }
         decisions.conflicts.sort_by(|a, b| a.path.cmp(&b.path));

@@ -135,6 +135,17 @@ pub(crate) enum ExclusionReason {
 }
 
 impl ExclusionReason {
+    /// Returns whether a stored reason is that of entries which come and go: folders of dependencies, and
+    /// sockets and the like.
+    pub(crate) fn is_expendable(stored: &str) -> bool {
+        let special = [SpecialFile::Pipe, SpecialFile::Socket, SpecialFile::Device];
+        special
+            .map(Self::Special)
+            .iter()
+            .chain([&Self::BySettings])
+            .any(|reason| reason.to_string() == stored)
+    }
+
     /// Returns whether the reason can change without changing the folder's stamp.
     pub(crate) fn needs_recheck(&self) -> bool {
         matches!(

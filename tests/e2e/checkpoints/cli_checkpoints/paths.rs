@@ -183,6 +183,29 @@ fn paths_are_relative_to_the_current_folder_or_to_the_workspace() {
     );
 }
 
+/// A file above the size limit, which the agent deleted.
+#[test]
+fn a_restore_names_what_no_checkpoint_can_bring_back() {
+    let workspace = Workspace::new(&[
+        (".clineignore", ""),
+        ("a.txt", "one\n"),
+        ("big", "too large"),
+    ]);
+    let settings = workspace.data().join("config/sightline/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(settings, "checkpoints.maxFileSize = 5\n").unwrap();
+    json_of(&workspace, &["create"]);
+    fs::remove_file(workspace.path("big")).unwrap();
+    let reason = "missing, and not saved in the checkpoint (9 bytes, above the limit";
+    for paths in [&[][..], &["big"]] {
+        let arguments = [&["restore", "last", "--yes"], paths].concat();
+        let (code, text, error) = run(&workspace, &arguments);
+        assert_eq!(code, 1, "{text}{error}");
+        assert!(text.contains(reason), "{text}{error}");
+        assert!(!text.contains("up to date"), "{text}{error}");
+    }
+}
+
 #[test]
 fn without_a_terminal_nothing_to_do_needs_no_confirmation() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);

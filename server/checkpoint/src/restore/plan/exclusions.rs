@@ -1,6 +1,6 @@
 //! Paths that the checkpoint does not hold.
 
-use sightline_base::path::RelPath;
+use sightline_base::{fs::dir::DirWalker, path::RelPath};
 
 use crate::{
     error::Error,
@@ -51,6 +51,36 @@ pub(super) fn unreadable_conflicts(
         conflicts.push(Conflict::new(path, why));
     }
     Ok(conflicts)
+}
+
+/// Returns a conflict for each wanted path that the checkpoint skipped and that is missing now: a restore
+/// cannot bring it back.
+pub(super) fn lost_conflicts(
+    job: &Job<'_>,
+    walker: &mut DirWalker,
+    target: &Checkpoint,
+    wanted: &[RelPath],
+) -> Vec<Conflict> {
+    let mut denied = DeniedPaths::new(job);
+    let mut conflicts = Vec::new();
+    for skipped in &target.metadata.skipped {
+        let Some(path) = skipped.named().to_path().filter(|path| !path.is_root()) else {
+            continue;
+        };
+        let is_below = wanted.is_empty() || wanted.iter().any(|some| is_within(&path, some));
+        let is_expendable = ExclusionReason::is_expendable(&skipped.reason);
+        let is_lost = (is_below && !is_expendable || wanted.contains(&path))
+            && matches!(walker.stat(&path), Ok(None))
+            && !denied.denies(&path, false);
+        if is_lost {
+            let why = format!(
+                "missing, and not saved in the checkpoint ({})",
+                skipped.reason
+            );
+            conflicts.push(Conflict::new(path, why));
+        }
+    }
+    conflicts
 }
 
 /// Requires that each wanted path is in the checkpoint, `planned` or missing. A restore would do

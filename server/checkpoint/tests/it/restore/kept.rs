@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
-use crate::restore_support::{Ground, all, done, named, some, tree};
+use crate::restore_support::{Ground, all, done, named, some, tree, undo_of};
 use sightline_checkpoint::{
     Side,
     restore::{Action, Options},
@@ -424,6 +424,41 @@ fn a_token_covers_conflicts_too() {
     };
     let refused = ground.try_restore(&all(id), &[], &options).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert_eq!(ground.read("a"), "2");
+}
+
+#[test]
+fn a_skipped_file_that_was_deleted_is_a_conflict() {
+    let mut ground = Ground::new(&[
+        ("a", "1"),
+        ("data/big", "too large"),
+        ("data/secret", "too large"),
+        ("node_modules/m", "1"),
+    ]);
+    ground.settings.max_file_size = 5;
+    let id = ground.create();
+    assert!(ground.preview(&all(id), &[]).conflicts.is_empty());
+    for path in ["data", "node_modules"] {
+        ground.remove(path);
+    }
+    ground.write(&[(".clineignore", "secret\n")]);
+    for selection in [all(id), some(id, &["data"]), some(id, &["data/big"])] {
+        let preview = ground.preview(&selection, &[]);
+        let conflicts = preview.conflicts.iter();
+        let reasons: Vec<String> = conflicts.map(|one| one.reason.clone()).collect();
+        assert_eq!(named(&preview.conflicts), ["data/big"]);
+        assert!(reasons[0].contains("above the limit"), "{reasons:?}");
+    }
+    assert!(ground.preview(&some(id, &["a"]), &[]).conflicts.is_empty());
+    let preview = ground.preview(&some(id, &["node_modules"]), &[]);
+    assert_eq!(named(&preview.conflicts), ["node_modules"]);
+    // An undo changes only what its restore changed.
+    ground.write(&[("a", "2")]);
+    let undo = ground.restore(id).undo.unwrap();
+    let undone = ground.preview(&undo_of(undo, &[]), &[]);
+    assert_eq!(undone.conflicts, Vec::new());
+    let undone = ground.try_restore(&undo_of(undo, &[]), &[], &Options::default());
+    assert_eq!(undone.unwrap().conflicts, Vec::new());
     assert_eq!(ground.read("a"), "2");
 }
 

@@ -381,7 +381,12 @@ impl<'a> CheckpointContext<'a> {
         } else {
             place.as_path().symlink_metadata().is_ok()
         };
-        if is_there || self.view.check_entry(found.root, rel, is_folder).is_some() {
+        let (path, encoded) = rel.to_wire();
+        let mut skipped = found.checkpoint.metadata.skipped.iter();
+        if is_there
+            || skipped.any(|one| one.path == path && one.encoded == encoded)
+            || self.view.check_entry(found.root, rel, is_folder).is_some()
+        {
             return Ok(true);
         }
         let (store, id) = (&found.store, found.checkpoint.id);
