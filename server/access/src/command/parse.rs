@@ -5,6 +5,7 @@
 //! and accepts what bash would reject unless text could hide in it: unfinished quotes, substitutions
 //! and compound commands are errors.
 
+mod braces;
 mod words;
 
 use std::{cell::OnceCell, rc::Rc};
@@ -15,6 +16,9 @@ use super::syntax::{Command, Part, Redirect, RedirectKind, Simple, Word};
 const MAX_DEPTH: usize = 40;
 /// Reserved words that separate commands within a compound command.
 const SEPARATORS: &[&str] = &["then", "elif", "else", "do", "!", "time", "coproc", "in"];
+
+/// Keywords of statements that PowerShell writes with braces.
+const BRACED: &[&str] = &["if", "while", "until", "for", "foreach", "switch"];
 
 /// Why text cannot be parsed.
 pub(super) type ParseError = &'static str;
@@ -226,6 +230,11 @@ impl<'a> Parser<'a> {
     fn command(&mut self) -> Result<Command, ParseError> {
         self.skip_blanks();
         let word = self.reserved();
+        if BRACED.contains(&word)
+            && let Some(statement) = self.nested(|parser| parser.braced(word))?
+        {
+            return Ok(statement);
+        }
         let body = match word {
             "!" | "time" | "coproc" => {
                 self.at += word.len();

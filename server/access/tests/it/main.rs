@@ -12,6 +12,7 @@ mod git_index;
 mod nested_rules;
 mod open;
 mod paths;
+mod powershell;
 mod races;
 mod rules;
 mod rules_above_root;
