@@ -359,14 +359,19 @@ mod tests {
         files: &[(&str, &str)],
     ) -> Result<Launch, String> {
         let locations = Locations::new(Path::new("/home"), Path::new("/project"), |_| None);
-        let find = |known: &[(&str, &str)], name: &str| {
-            let found = known.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
+        let value = |(_, value): &(&str, &str)| (*value).to_owned();
         let surroundings = Surroundings {
             locations: &locations,
-            variable: &|name| find(variables, name),
-            read: &|path| find(files, &path.to_string_lossy()),
+            variable: &|name| {
+                variables
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map(value)
+            },
+            read: &|path| {
+                let mut files = files.iter();
+                files.find(|(known, _)| path == Path::new(known)).map(value)
+            },
             gateway: Some("http://127.0.0.1:9/k/0123456789abcdef0123456789abcdef"),
         };
         let launch = Launch::plan(agent, &[], &surroundings)?;

@@ -239,9 +239,11 @@ mod tests {
     use super::Wiring;
     use crate::install::Locations;
 
+    const MOVED: &str = if cfg!(windows) { "C:/moved" } else { "/moved" };
+
     fn wiring() -> Wiring {
         let locations = Locations::new(Path::new("/home/u"), Path::new("/w"), |name| {
-            (name == "CLAUDE_CONFIG_DIR").then(|| "/moved".into())
+            (name == "CLAUDE_CONFIG_DIR").then(|| MOVED.into())
         });
         let path = |text: &str| vec![PathBuf::from(text)];
         let ours = path("/home/u/.local/share/sightline");
@@ -260,7 +262,7 @@ mod tests {
             wiring.refusal(Path::new(path), |_| text.map(str::to_owned))
         };
         for path in [
-            "/moved/settings.json",
+            &*format!("{MOVED}/settings.json"),
             "/w/.claude/settings.local.json",
             "/elsewhere/.CLAUDE/settings.json",
             "/home/u/.codex/hooks.json",
@@ -295,7 +297,8 @@ mod tests {
             let refusal = wiring.folder_refusal(Path::new(path));
             assert_eq!(refusal.is_some(), refused, "{path}");
         }
-        for path in ["/w/.mcp.json", "/moved/.claude.json", "/w/opencode.json"] {
+        let moved = format!("{MOVED}/.claude.json");
+        for path in ["/w/.mcp.json", &moved, "/w/opencode.json"] {
             assert_eq!(refusal(path, None), None, "{path}");
             assert_eq!(refusal(path, Some("{}")), None, "{path}");
             assert!(

@@ -148,9 +148,10 @@ mod tests {
 
     #[test]
     fn a_folder_whose_name_is_its_path_is_named_by_its_last_component() {
-        let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "/nowhere/ws" })).unwrap();
+        let root =
+            folder(&json!({ "uri": "file:///c:/nowhere/ws", "name": "/nowhere/ws" })).unwrap();
         assert_eq!(root.name, "ws");
-        let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "Shop" })).unwrap();
+        let root = folder(&json!({ "uri": "file:///c:/nowhere/ws", "name": "Shop" })).unwrap();
         assert_eq!(root.name, "Shop");
     }
 }

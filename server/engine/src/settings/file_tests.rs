@@ -15,6 +15,7 @@ use super::{
     Settings,
     config_file::ConfigFiles,
     sources::{Origin, SettingsSources, Source},
+    tests::ABSOLUTE,
 };
 
 /// Configuration files of a user, and of a project with a folder `sub`.
@@ -139,12 +140,13 @@ fn a_project_loosens_nothing() {
         environment.outsideFiles = "show"
         environment.sections.diagnostics = { enabled = true, maxTokens = 5_000 }
         environment.sections.openTabs.maxTokens = 1_000
-        log.file = "/tmp/x"
-        storage.path = "/tmp/x"
+        log.file = "/x"
+        storage.path = "/x"
         tasks.maxCount = 0
     "#;
     let user = "environment.sections.openTabs.maxTokens = 5\n";
-    let (sources, _, problems) = Files::new(user, loose).sources();
+    let loose = loose.replace("/x", ABSOLUTE);
+    let (sources, _, problems) = Files::new(user, &loose).sources();
     let (before, _, _) = Files::new(user, "").sources();
     assert_eq!(sources.merged(), before.merged());
     assert_eq!(problems.len(), 18, "{problems:#?}");

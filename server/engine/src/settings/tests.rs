@@ -11,6 +11,9 @@ use super::{
     *,
 };
 
+/// An absolute path.
+pub(super) const ABSOLUTE: &str = if cfg!(windows) { "C:/x" } else { "/x" };
+
 #[test]
 fn an_invalid_value_is_reported_once_and_defaults() {
     let mut sources = SettingsSources::default();
@@ -136,7 +139,7 @@ fn example(schema: &Value, at: &Value) -> Value {
         return one[0].get("const").unwrap_or(&one[0]).clone();
     }
     match at["type"].as_str().or_else(|| at["type"][0].as_str()) {
-        Some("string") => json!("/x"),
+        Some("string") => json!(ABSOLUTE),
         Some("boolean") => json!(true),
         Some("integer") => json!(1),
         Some("array") => json!([]),
