@@ -18,7 +18,7 @@ use super::{
     tree::Operand,
 };
 use crate::AccessView;
-use sightline_base::path::AbsPath;
+use sightline_base::path::{AbsPath, on_drive};
 
 /// Maximum options that a suggested command adds.
 const MAX_OPTIONS: usize = 24;
@@ -184,6 +184,7 @@ impl Checker<'_> {
 /// assignment, the part after `@` or `:`.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![text.to_owned()];
+    pieces.extend(on_drive(text));
     if let Some((before, rest)) = text.split_once("://") {
         // A URL is not a path, except a `file:` URL.
         if !before.to_ascii_lowercase().ends_with("file") {
@@ -205,6 +206,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
             && !pieces.iter().any(|piece| piece == part)
         {
             pieces.push(part.to_owned());
+            pieces.extend(on_drive(part));
         }
     }
     if let Some((_, value)) = text.split_once('=') {

@@ -3,7 +3,9 @@
 //! A [`Field`] is one value. Its characters record whether they were quoted; parts that the text
 //! does not show are unknown. Numbers of values and lengths are limited, so the work is linear.
 
-use std::{ops::Range, rc::Rc};
+use std::{ops::Range, path::Path, rc::Rc};
+
+use sightline_base::path::posix_drive;
 
 use super::{
     Scope,
@@ -155,8 +157,30 @@ impl Field {
                 .any(|pair| matches!(pair, [Unit::Plain('@' | '!' | '+'), Unit::Plain('(')]))
     }
 
-    /// Returns the word as PowerShell reads it on Windows, where `\` separates names: with slashes.
+    /// Returns the path in `/c/x` of Git Bash as `c:/x`, on Windows.
+    fn on_drive(&self) -> Option<Self> {
+        let known = self.units.iter().map_while(|unit| match unit {
+            Unit::Plain(c) | Unit::Quoted(c) => Some(*c),
+            Unit::Unknown { .. } => None,
+        });
+        let known: String = known.collect();
+        let ends = known.chars().count() == self.units.len();
+        let (letter, length) = posix_drive(&known).filter(|(_, at)| ends || *at < known.len())?;
+        let root = [letter, ':', '/'].map(Unit::Plain);
+        let below = self.units.get(length + 1..).unwrap_or_default();
+        Some(Self {
+            units: [&root, below].concat(),
+            with_backslashes: None,
+            ..self.clone()
+        })
+    }
+
+    /// Returns the word as another shell reads it on Windows: PowerShell, where `\` separates names, with
+    /// slashes.
     pub(super) fn slashed(&self) -> Option<Self> {
+        if self.with_backslashes.is_none() {
+            return self.on_drive();
+        }
         let written = self.with_backslashes.as_ref().filter(|_| cfg!(windows))?;
         let units = written
             .replace('\\', "/")
@@ -295,11 +319,20 @@ pub(super) fn expand(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field>
                     continue;
                 }
             }
-            let mut split = field.split();
-            split
-                .iter_mut()
-                .for_each(|field| field.span = word.span.clone());
-            fields.extend(split);
+            for mut field in field.split() {
+                if let Some(other) = field.on_drive() {
+                    // An option of cmd.exe, or a folder of the current drive for PowerShell.
+                    let text = field.text();
+                    let is_other = |(_, at): (char, usize)| {
+                        at == text.len() || Path::new(&text[..at]).exists()
+                    };
+                    if !posix_drive(&text).is_some_and(is_other) {
+                        field = other;
+                    }
+                }
+                field.span = word.span.clone();
+                fields.push(field);
+            }
         }
     }
     fields.truncate(MAX_FIELDS);

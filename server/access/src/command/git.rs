@@ -47,8 +47,8 @@ const OTHER_SELECTIONS: &str = "GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTO
 /// A git command.
 #[derive(Clone)]
 pub(super) struct Git {
-    /// Options before the subcommand that select a folder.
-    globals: Vec<String>,
+    /// The folders of `-C`. Each has the meanings that shells of Windows give to a word.
+    folders: Vec<Vec<String>>,
     /// Options that select the repository and the meaning of pathspecs.
     selection: Vec<String>,
     /// Whether the repository is selected in a way that the check does not follow.
@@ -63,7 +63,7 @@ impl Git {
     /// Parses the words after `git`. `variable`: the values that an environment variable may have.
     pub(super) fn new<'v>(words: &[Field], variable: impl Fn(&str) -> Option<&'v [Field]>) -> Self {
         let mut git = Self {
-            globals: Vec::new(),
+            folders: Vec::new(),
             selection: Vec::new(),
             is_elsewhere: OTHER_SELECTIONS
                 .split_ascii_whitespace()
@@ -91,8 +91,9 @@ impl Git {
             };
             match name {
                 "-C" => {
-                    git.globals.push(text.clone());
-                    git.globals.extend(value.map(Field::text));
+                    let slashed = value.and_then(Field::slashed);
+                    let meanings = value.into_iter().chain(&slashed).map(Field::text);
+                    git.folders.push(meanings.collect());
                 }
                 "--git-dir" | "--work-tree" => git.select(name, attached.as_ref().or(value)),
                 "-c" | "--config-env" => {
@@ -117,20 +118,21 @@ impl Git {
 
     fn select(&mut self, option: &str, value: Option<&Field>) {
         match value.and_then(Field::known) {
-            Some(value) => self.selection.push(format!("{option}={value}")),
+            Some(known) => {
+                let slashed = value.and_then(Field::slashed).map(|other| other.text());
+                self.is_elsewhere |= slashed.is_some_and(|it| Path::new(&it) != Path::new(&known));
+                self.selection.push(format!("{option}={known}"));
+            }
             None => self.is_elsewhere = true,
         }
     }
 
     /// Returns the folders in which git runs.
     pub(super) fn dirs(&self, dirs: &[PathBuf]) -> Vec<PathBuf> {
-        let mut dirs = dirs.to_vec();
-        for pair in self.globals.windows(2) {
-            if pair[0] == "-C" {
-                dirs = dirs.iter().map(|dir| dir.join(&pair[1])).collect();
-            }
-        }
-        dirs
+        self.folders.iter().fold(dirs.to_vec(), |dirs, meanings| {
+            let below = |dir: &PathBuf| meanings.iter().map(|it| dir.join(it)).collect::<Vec<_>>();
+            dirs.iter().flat_map(below).collect()
+        })
     }
 
     /// Returns the words after the subcommand.
@@ -175,12 +177,12 @@ impl Git {
         if is_known || self.subcommand.is_empty() {
             return None;
         }
-        let mut command = git();
         let key = format!("alias.{}", self.subcommand);
-        command
-            .current_dir(dirs.first()?)
-            .args(["config", "--get", &key]);
-        let text = String::from_utf8(output(command)?).ok()?;
+        let text = dirs.iter().find_map(|dir| {
+            let mut command = git();
+            command.current_dir(dir).args(["config", "--get", &key]);
+            String::from_utf8(output(command)?).ok()
+        })?;
         let text = text.trim();
         (!text.is_empty()).then(|| match text.strip_prefix('!') {
             Some(script) => script.to_owned(),

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
+use sightline_base::path::on_drive;
 
 /// Maximum length of a path, in bytes. Linux opens no longer one.
 pub(super) const MAX_PATH: usize = 4096;
@@ -99,7 +100,10 @@ fn add_path(path: &str, found: &mut Vec<String>) {
         rest = before;
     }
     let paths = ends.into_iter().filter_map(|end| path.get(..end));
-    found.extend(paths.filter(|path| !path.is_empty()).map(str::to_owned));
+    for path in paths.filter(|path| !path.is_empty()) {
+        found.push(path.to_owned());
+        found.extend(on_drive(path));
+    }
 }
 
 fn add_strings(value: &Value, found: &mut Vec<String>) {
@@ -185,5 +189,13 @@ mod tests {
             Some("cat -- 'a b/'*'.'{'c','d'}")
         );
         assert_eq!(glob_command("a b"), None);
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn paths_of_git_bash_are_on_a_drive() {
+        for text in ["/c/a/.env", "@/c/a/.env", "/cygdrive/c/a/.env:10"] {
+            assert!(readings(text).contains(&"c:/a/.env".to_owned()), "{text}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use sightline_access::{CommandGuard, guard_changes, guard_command};
 use sightline_base::{
     limits::MAX_COMMAND_BYTES,
-    path::{AbsPath, uri_to_path},
+    path::{AbsPath, on_drive, uri_to_path},
 };
 use sightline_protocol::access::{CheckAccessParams, CheckAccessResult};
 
@@ -125,6 +125,10 @@ impl Judge {
         if path.to_ascii_lowercase().starts_with("file:") {
             return path.to_owned();
         }
+        // Claude Code runs Git Bash on Windows, and takes its paths.
+        if let Some(path) = on_drive(path).filter(|_| !start.join(path).exists()) {
+            return path;
+        }
         let full = (path == "~")
             .then_some("")
             .or(path.strip_prefix("~/"))
@@ -199,7 +203,7 @@ mod tests {
     /// Returns the reason of a refusal.
     fn judged(call: &ToolCall) -> Result<Option<String>, String> {
         let judge = Judge {
-            folder: "/ws".into(),
+            folder: if cfg!(windows) { "C:/ws" } else { "/ws" }.into(),
             home: None,
         };
         let refusal = judge.tool_call(call, || Ok(Guard), |params| Ok(allowed(params)));

@@ -5,6 +5,7 @@
 //! and placed below a [`Root`] by whole components. The disk is only accessed to find the root that
 //! contains a relative path. The crate `sightline-access` resolves symbolic links.
 
+mod drives;
 mod normalized;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 
 use url::Url;
 
+pub use drives::{on_drive, posix_drive};
 use normalized::to_wire;
 pub use normalized::{AbsPath, RelPath};
 

@@ -25,6 +25,12 @@ pub(in crate::command) struct Changes {
     pub(in crate::command) removed: Vec<PathBuf>,
 }
 
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.removed.is_empty()
+    }
+}
+
 impl Git {
     /// Returns the files that the command prints because of earlier commands.
     pub(super) fn files_after(

@@ -117,6 +117,11 @@ impl Git {
         let mut dirs = self.dirs(dirs);
         dirs.sort();
         dirs.dedup();
+        // A meaning of a word that is no folder, and that the line cannot make one.
+        let is_same = changes.is_empty() && judge.written.is_empty() && !judge.writes_any();
+        if cfg!(windows) && is_same && dirs.iter().any(|dir| dir.is_dir()) {
+            dirs.retain(|dir| dir.is_dir());
+        }
         let count = dirs.len();
         dirs.retain(|dir| !self.selection.is_empty() || top_of(dir).is_some());
         // The command line may make a repository there.
