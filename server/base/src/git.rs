@@ -2,6 +2,10 @@
 
 use std::process::Command;
 
+/// A setting without hooks. `/dev/null` is a folder of the current drive for git for Windows, which any user can
+/// make; no folder of Windows has a name with `*`.
+pub const NO_HOOKS: &str = "core.hooksPath=/dev/null/*";
+
 /// Returns `git` without variables of the environment that could start a program or write a file, and without
 /// access to other machines: a repository names the program that it fetches missing objects with.
 pub fn git() -> Command {
@@ -24,4 +28,24 @@ pub fn git() -> Command {
         command.env(name, value);
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::NO_HOOKS;
+
+    #[test]
+    fn no_folder_has_hooks() {
+        let (_, path) = NO_HOOKS.split_once('=').unwrap();
+        let name = Path::new(path).file_name().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let place = if cfg!(windows) {
+            &folder.path().join(name)
+        } else {
+            Path::new(path)
+        };
+        assert!(std::fs::create_dir(place).is_err());
+    }
 }

@@ -13,7 +13,7 @@ use sightline_access::{AccessView, PROJECT_FILE, RULE_FILE};
 use sightline_base::{
     clock::now_nanos,
     fs::dir::{FileInfo, stat},
-    git::git,
+    git::{NO_HOOKS, git},
     path::{RelPath, os_name},
 };
 
@@ -383,7 +383,7 @@ fn ask(repository: &Path, question: &str, paths: &[&Path]) -> Option<Vec<u8>> {
     let length: usize = paths.iter().map(|path| path.as_os_str().len()).sum();
     let mut command = git();
     command
-        .args("-c core.fsmonitor=false -c core.hooksPath=/dev/null --literal-pathspecs".split(' '))
+        .args(format!("-c core.fsmonitor=false -c {NO_HOOKS} --literal-pathspecs").split(' '))
         .args(question.split(' '))
         // Without paths, git lists all files.
         .args(if length > MAX_ARGUMENTS { &[] } else { paths })

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, git::NO_HOOKS};
 
 use crate::error::Error;
 
@@ -56,7 +56,7 @@ pub(crate) fn git_command() -> Command {
         .env("SSH_ASKPASS", "")
         .env("LC_ALL", "C");
     for setting in [
-        "core.hooksPath=/dev/null",
+        NO_HOOKS,
         "core.fsmonitor=false",
         "gc.auto=0",
         "maintenance.auto=false",

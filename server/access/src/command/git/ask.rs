@@ -22,7 +22,10 @@ use super::{
     excludes, object_path,
 };
 use crate::{Denial, Verdict};
-use sightline_base::{git::git, path::AbsPath};
+use sightline_base::{
+    git::{NO_HOOKS, git},
+    path::AbsPath,
+};
 
 /// Options with which git prints files and their versions, and nothing else. They come after those of the command.
 const RAW: &str = "-s --raw --no-abbrev -z --no-color --no-ext-diff --no-textconv --no-relative --ignore-submodules=all";
@@ -117,9 +120,9 @@ impl Repository {
             if cfg!(windows) { "NUL" } else { "/dev/null" },
         );
         // A merge could run a driver.
-        let settings = "safe.directory=* core.fsmonitor=false core.hooksPath=/dev/null core.attributesFile=/dev/null \
+        let settings = "safe.directory=* core.fsmonitor=false core.attributesFile=/dev/null \
                         core.pager=cat gpg.program=false gpg.ssh.program=false gpg.x509.program=false diff.external= log.diffMerges=separate log.showSignature=false submodule.recurse=false";
-        for setting in settings.split(' ') {
+        for setting in settings.split(' ').chain([NO_HOOKS]) {
             command.args(["-c", setting]);
         }
         for setting in &self.settings {
