@@ -225,7 +225,5 @@ pub fn agent_folder(agent: Agent) -> Result<PathBuf, Error> {
 /// # Errors
 /// There is no home directory.
 pub fn home() -> Result<PathBuf, Error> {
-    let dirs = directories::BaseDirs::new();
-    let home = dirs.map(|dirs| dirs.home_dir().to_owned());
-    home.ok_or_else(|| Error::storage("there is no home directory"))
+    sightline_base::path::home_dir().ok_or_else(|| Error::storage("there is no home directory"))
 }

@@ -226,7 +226,7 @@ impl<'a> Checker<'a> {
         Self {
             judge: Judge::new(view, readers),
             checks_all_words: false,
-            home: std::env::home_dir(),
+            home: sightline_base::path::home_dir(),
             files: HashMap::new(),
             scripts_left: MAX_SCRIPTS,
             text: String::new(),

@@ -430,7 +430,7 @@ pub fn project_of(folder: &Path) -> Option<&Path> {
     let mut with_rules = folder.ancestors().filter(has_rules);
     let nearest = with_rules.next()?;
     // Rules in the home folder or above it are for all projects in it.
-    let home = std::env::home_dir().unwrap_or_default();
+    let home = sightline_base::path::home_dir().unwrap_or_default();
     let topmost = with_rules
         .take_while(|folder| !home.starts_with(folder))
         .last();

@@ -298,6 +298,12 @@ fn relative_through_parents(path: &Path, base: &Path) -> PathBuf {
     relative
 }
 
+/// Returns the home directory of the user, as agents find it: the variable `HOME`, `USERPROFILE` on Windows, or that
+/// of the account.
+pub fn home_dir() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
 /// Returns the path of a `file:` URI, or `None` if `text` is not a URI.
 ///
 /// # Errors

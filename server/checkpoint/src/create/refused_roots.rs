@@ -19,7 +19,7 @@ const USER_DIR_KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_D
 /// # Errors
 /// `unsupported`, and which folder to open instead.
 pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let home = sightline_base::path::home_dir();
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let in_data = sightline_base::path::canonicalize(data).is_ok_and(|data| root.starts_with(data));
     let what = if in_data {

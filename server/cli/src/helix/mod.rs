@@ -160,7 +160,7 @@ fn helix_folder() -> Result<PathBuf, Error> {
     let base = if cfg!(windows) {
         absolute("APPDATA")
     } else {
-        let home = || Some(directories::BaseDirs::new()?.home_dir().join(".config"));
+        let home = || Some(sightline_base::path::home_dir()?.join(".config"));
         absolute("XDG_CONFIG_HOME").or_else(home)
     };
     base.map(|base| base.join("helix")).ok_or_else(|| {

@@ -83,7 +83,7 @@ impl Session {
             agent: call.agent,
             judge: Judge {
                 folder: cwd.as_path().to_owned(),
-                home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+                home: sightline_base::path::home_dir(),
             },
             workspace: Workspace {
                 root: Some(root),

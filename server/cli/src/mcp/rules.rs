@@ -118,7 +118,7 @@ impl Rules for WorkspaceRules {
     fn refusal(&self, folder: &Path, call: &ToolCall) -> Result<Option<Refusal>, String> {
         let judge = Judge {
             folder: folder.to_owned(),
-            home: directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+            home: sightline_base::path::home_dir(),
         };
         let guard = || {
             let guard = HookGuard::new(&self.requests.workspace, folder);

@@ -131,7 +131,7 @@ pub(crate) fn root(workspace: &Workspace) -> Result<Root, Error> {
 /// Returns the project that contains a folder, and those that contain that one, except the home folder or one above it.
 pub(crate) fn roots_above(folder: &AbsPath) -> Vec<Root> {
     let mut roots = vec![root_above(folder)];
-    let home = std::env::home_dir().unwrap_or_default();
+    let home = sightline_base::path::home_dir().unwrap_or_default();
     while let Some(root) = roots.last().and_then(|root| {
         let above = root.canonical.as_path().parent()?;
         let project = project_of(above).filter(|it| !home.starts_with(it))?;

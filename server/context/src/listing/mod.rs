@@ -482,8 +482,7 @@ fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
 }
 
 fn is_home(real: &Path) -> bool {
-    std::env::home_dir()
-        .filter(|home| home.is_absolute())
+    sightline_base::path::home_dir()
         .and_then(|home| sightline_base::path::canonicalize(home).ok())
         .is_some_and(|home| home == real)
 }

@@ -51,9 +51,9 @@ pub fn manager(storage: Storage, roots: Vec<PathBuf>) -> Result<Manager, Error> 
 /// # Errors
 /// Kind `storage` if the user has no home directory.
 pub fn locations(project: PathBuf) -> Result<Locations, Error> {
-    let home = directories::BaseDirs::new()
+    let home = sightline_base::path::home_dir()
         .ok_or_else(|| Error::storage("cannot find the home directory"))?;
-    Ok(Locations::new(home.home_dir(), &project, |name| {
+    Ok(Locations::new(&home, &project, |name| {
         std::env::var_os(name).map(PathBuf::from)
     }))
 }
