@@ -44,12 +44,7 @@ pub(super) struct Exec {
     #[arg(long)]
     shell: bool,
     /// Command and its arguments.
-    #[arg(
-        value_name = "CMD",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 

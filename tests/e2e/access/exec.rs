@@ -582,3 +582,19 @@ fn no_program_of_the_repository_runs() {
     assert!(shown.contains("done") && !shown.contains(SECRET), "{shown}");
     assert!(!seen.exists());
 }
+
+#[test]
+fn an_option_that_does_not_exist_is_not_the_program() {
+    for command in [&["exec"][..], &["run"], &["mcp", "wrap"]] {
+        let words = [command, &["--rot", "--", "true"]].concat();
+        let output = program().args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("unexpected argument '--rot'"), "{error}");
+    }
+    // What follows the program is its own.
+    let workspace = Workspace::new(&[("a.txt", "")]);
+    let words = ["printf", "%s.", "--root", "--help"];
+    let output = exec(&workspace).args(words).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--root.--help.");
+}

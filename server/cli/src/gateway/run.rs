@@ -38,12 +38,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Program of the agent and its arguments.
-    #[arg(
-        value_name = "AGENT",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "AGENT", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 

@@ -68,12 +68,7 @@ pub(super) struct Wrap {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Command and its arguments.
-    #[arg(
-        value_name = "CMD",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
