@@ -315,7 +315,8 @@ fn skipped_files_are_printed() {
     assert!(lines[2].contains("ignored"), "{text}");
     let (code, text, _) = run(&workspace, &["restore", "last", "a.txt", "--yes"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with("0 paths restored, 1 skipped"), "{text}");
+    assert!(text.starts_with("Restore to checkpoint "), "{text}");
+    assert!(text.contains("\n0 paths restored, 1 skipped"), "{text}");
 }
 
 #[test]

@@ -236,10 +236,6 @@ fn preview_request(
     })
 }
 
-fn is_nothing(preview: &PreviewRestoreResult) -> bool {
-    preview.changes.is_empty() && preview.conflicts.is_empty()
-}
-
 /// Returns a line that says which restore is undone.
 fn undo_line(requests: &Requests, id: &str) -> Result<String, Error> {
     let listed = requests.call::<ListCheckpoints>(ListCheckpointsParams {
@@ -300,7 +296,7 @@ impl Plan {
         length: Length,
         force: bool,
     ) -> Self {
-        let target = preview.target.as_ref().filter(|_| !is_nothing(&preview));
+        let target = preview.target.as_ref();
         let mut headings = target.map_or_else(String::new, |target| heading(target, part));
         headings.push_str(&render::warnings(&preview));
         let mut lines = render::preview(&preview, length.limit(), force);
@@ -350,7 +346,7 @@ impl Plan {
 
     /// Says what is about to be restored.
     fn announce(&self, workspace: &Workspace) -> Result<(), Error> {
-        if workspace.json || self.is_empty() {
+        if workspace.json {
             return Ok(());
         }
         print(&self.heading)

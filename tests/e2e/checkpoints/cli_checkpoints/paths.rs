@@ -219,6 +219,13 @@ fn without_a_terminal_nothing_to_do_needs_no_confirmation() {
     is(&["undo"], 1, "no restore to undo");
     json_of(&workspace, &["create"]);
     is(&["restore", "last"], 0, "already up to date");
+    // It says with which state.
+    is(&["restore", "last", "--yes"], 0, "Restore to checkpoint ");
+    is(
+        &["restore", "last", "--dry-run"],
+        0,
+        "Restore to checkpoint ",
+    );
     is(&["prune", "--keep", "5"], 0, "0 checkpoints removed");
     is(&["undo"], 1, "no restore to undo");
     workspace.write("a.txt", "two\n");
