@@ -17,6 +17,8 @@ const MIN_ENTROPY: f64 = 3.0;
 pub(super) const MIN_LINE_BYTES: usize = 20;
 /// Length of the longest word of lowercase letters.
 const MAX_WORD_BYTES: usize = 20;
+/// Length of the longest word with digits between its letters.
+const MAX_MIXED_BYTES: usize = 7;
 
 /// Returns the secret values in the content of a denied file.
 pub(super) fn secret_values(text: &str) -> BTreeSet<&str> {
@@ -108,10 +110,10 @@ fn is_secret(value: &str, is_credential: bool) -> bool {
 }
 
 fn is_path(value: &str) -> bool {
-    let starts = ["/", "./", "../", "~/"];
-    let is_rooted = starts.iter().any(|start| value.starts_with(start))
-        || value.get(1..3).is_some_and(|drive| drive == ":\\");
-    is_rooted && is_words(value)
+    let starts = ["./", "../", "~/"];
+    let is_rooted = value.starts_with('/') || value.get(1..3).is_some_and(|drive| drive == ":\\");
+    // Base64 may start with a slash.
+    starts.iter().any(|start| value.starts_with(start)) || is_rooted && is_words(value)
 }
 
 /// Returns whether a value is an address without a password.
@@ -129,6 +131,12 @@ fn is_word(word: &str) -> bool {
     let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
     let digits = word.len() - letters.len();
     if word.len() < 4 || letters.is_empty() {
+        return true;
+    }
+    // `utf8mb4`, `i18n`.
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let all_digits = word.bytes().filter(u8::is_ascii_digit).count();
+    if word.len() <= MAX_MIXED_BYTES && all_digits <= 2 && word.bytes().all(is_plain) {
         return true;
     }
     if digits > 3 || !letters.chars().all(char::is_alphabetic) {
@@ -217,6 +225,8 @@ mod tests {
             "APP_NAME=my_great_application\nTITLE=\"My great application\"\n",
             "HOME_DIR=/usr/local/share/applications\nLOG=./logs/server-output.log\n",
             "API=https://api.example.com/v1/users?page=2\n",
+            "SSH_KEY=~/.ssh/id_ed25519\n",
+            "CHARSET=utf8mb4_unicode_ci\nTEXTS=i18n_l10n_texts\n",
             "START=2026-11-26T00:00:00Z\nPHONE=004912345678901\n",
             "PASSWORD=hunter2\nKEY=aaaaaaaaaaaaaaaaaaaa\n",
             "TOKEN=${GITHUB_TOKEN_FOR_TESTS}\nSECRET=<your-secret-goes-here>\n",
