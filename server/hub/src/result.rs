@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use sightline_access::{
     AccessView,
-    redact::{HiddenContents, Redacted, Redactor, contents_notice},
+    redact::{HiddenContents, Redacted, Redactor, contents_notice, without_colors},
 };
 
 use sightline_agents::judge::Refusal;
@@ -366,7 +366,10 @@ impl Cleaner<'_> {
         let redacted = redacted.text;
         let mut cleaned = String::new();
         for line in redacted.split_inclusive('\n') {
-            match self.names.in_line(line.trim_end_matches('\n')) {
+            match self
+                .names
+                .in_line(&without_colors(line.trim_end_matches('\n')))
+            {
                 Some((path, rule)) => {
                     self.hidden.insert(path, rule);
                 }

@@ -290,6 +290,17 @@ impl<'a> Redactor<'a> {
         text: &'t str,
         leave_out_names: bool,
     ) -> Redacted<'t> {
+        if let Cow::Owned(plain) = without_colors(text) {
+            let redacted = self.redact_after(before, &plain, leave_out_names);
+            let is_changed = !redacted.hidden.is_empty() || redacted.left_out > 0;
+            return Redacted {
+                text: match is_changed {
+                    true => Cow::Owned(redacted.text.into_owned()),
+                    false => Cow::Borrowed(text),
+                },
+                ..redacted
+            };
+        }
         let mut redacted = Redacted {
             text: Cow::Borrowed(text),
             hidden: Vec::new(),
@@ -489,6 +500,33 @@ impl<'a> Redactor<'a> {
         for text in unknown {
             known.insert(self.contents.hash(text), public.contains(text));
         }
+    }
+}
+
+/// Returns a text without escape sequences of terminals, which divide values and stand before lines.
+pub fn without_colors(text: &str) -> Cow<'_, str> {
+    let Some((start, mut rest)) = text.split_once('\u{1b}') else {
+        return Cow::Borrowed(text);
+    };
+    let mut plain = start.to_owned();
+    loop {
+        let mut left = rest.chars();
+        match left.next() {
+            Some('[') => drop(left.find(|c| ('@'..='~').contains(c))),
+            // An address, up to BEL or `ESC \`.
+            Some(']') => {
+                let end = left.find(|c| matches!(c, '\u{7}' | '\u{1b}'));
+                let _ = end.filter(|c| *c == '\u{1b}').and_then(|_| left.next());
+            }
+            _ => {}
+        }
+        rest = left.as_str();
+        let Some((text, next)) = rest.split_once('\u{1b}') else {
+            plain.push_str(rest);
+            return Cow::Owned(plain);
+        };
+        plain.push_str(text);
+        rest = next;
     }
 }
 

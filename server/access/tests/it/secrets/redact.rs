@@ -151,6 +151,39 @@ fn a_file_with_text_in_another_encoding_is_read() {
 }
 
 #[test]
+fn colors_hide_nothing() {
+    let (_parent, root) = workspace(&[
+        (".clineignore", "private.md\n"),
+        (".env", ENV),
+        ("private.md", PLANS),
+    ]);
+    let line = "The merger with the other company is in May.";
+    let end = "\u{1b}[m";
+    for text in [
+        format!("\u{1b}[32m+{end}\u{1b}[32m{line}{end}"),
+        format!("\u{1b}[38;5;238m  12{end} \u{1b}[1m{line}{end}\u{1b}[K\n"),
+        format!(
+            "a.md\u{1b}[36m\u{1b}[K:{end}{}",
+            line.replace("merger", "\u{1b}[01;31m\u{1b}[Kmerger\u{1b}[m")
+        ),
+        format!("\u{1b}]8;;file:///x\u{1b}\\+\u{1b}]8;;\u{7}{line}"),
+        "correct-\u{1b}[31mhorse\u{1b}[0m-battery".to_owned(),
+        format!(
+            "\u{1b}[1mdiff --git a/private.md b/private.md{end}\n\u{1b}[36m@@ -1 +1 @@{end}\n\u{1b}[31m-an old one{end}\n"
+        ),
+    ] {
+        let shown = redacted(&root, &text);
+        assert!(shown.contains("hidden"), "{text:?}: {shown:?}");
+        for part in ["merger", "horse", "old"] {
+            assert!(!shown.contains(part), "{text:?}: {shown:?}");
+        }
+    }
+    // Other texts keep their colors.
+    let text = format!("\u{1b}[32mok{end} \u{1b}]0;title\u{7}\u{1b}");
+    assert_eq!(redacted(&root, &text), text);
+}
+
+#[test]
 fn lines_of_denied_files_are_replaced() {
     let (_parent, root) = workspace(&[
         (".clineignore", "private/\n"),
