@@ -28,7 +28,18 @@ const SKIPPED: [&str; 6] = [
     ".venv",
     "venv",
 ];
-/// Marks a cache: <https://bford.info/cachedir/>.
+/// Names of folders of build tools that may be caches.
+const CACHES: [&str; 8] = [
+    "target",
+    "build",
+    ".cache",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".nox",
+];
+/// Marks a cache: <https://bford.info/cachedir/>. Anyone can create one, so the name of the folder counts too.
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 
 /// A file that is denied, or whose content decides.
@@ -208,7 +219,8 @@ impl Tree {
 /// Returns whether denied files are not looked for in a folder: version control, installed packages, caches.
 pub(super) fn is_skipped(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
-    SKIPPED.iter().any(|skipped| name == *skipped) || folder.join(CACHE_TAG).exists()
+    let is_one_of = |names: &[&str]| names.iter().any(|known| name == *known);
+    is_one_of(&SKIPPED) || is_one_of(&CACHES) && folder.join(CACHE_TAG).exists()
 }
 
 /// Reads the start of a file. `None` if it is not a regular file, cannot be read, or is not text.

@@ -328,6 +328,19 @@ fn tracked_files_below_the_top_of_a_repository_are_judged_by_their_paths() {
     assert_eq!(shown, "[hidden: keys/prod.txt] a1Lm4Kp6TxW9vYcQ1");
 }
 
+/// A command can mark any folder.
+#[test]
+fn caches_are_known_by_their_mark_and_their_name() {
+    let (_parent, root) = workspace(&[
+        ("target/CACHEDIR.TAG", ""),
+        ("target/.env", ENV),
+        ("app/CACHEDIR.TAG", ""),
+    ]);
+    assert_eq!(redacted(&root, SECRET), SECRET);
+    write(&root, &[("app/.env", ENV)]);
+    assert_eq!(redacted(&root, SECRET), "[hidden: app/.env]");
+}
+
 #[test]
 fn kept_contents_follow_files_folders_and_rules_at_once() {
     let (_parent, root) = workspace(&[(".env", ENV), (".npmrc", "registry=https://example.com\n")]);
