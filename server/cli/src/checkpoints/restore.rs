@@ -12,6 +12,7 @@ use sightline_protocol::{
         RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreOnly,
         RestoreOutcome, RestoreTarget, UndoRestoreParams, short_id,
     },
+    error::ErrorKind,
     method::{ListCheckpoints, PreviewRestore, RestoreCheckpoint, UndoRestore},
 };
 
@@ -29,6 +30,8 @@ use crate::{
 };
 
 const UP_TO_DATE: &str = "already up to date";
+/// Repetitions if the workspace, or a text in the editor, changes between a preview and its restore with `--yes`.
+const RETRIES: usize = 3;
 
 /// `sightline checkpoint preview`.
 pub(super) fn preview(
@@ -177,9 +180,21 @@ fn confirmed(
             }
         }
         // Of a conversation alone there is no preview.
-        let seen = Some(plan.preview.token.clone()).filter(|token| !token.is_empty());
-        let token = token.clone().map(|(token, _)| token).or(seen);
-        Ok(Some((change(plan.preview, token)?, command)))
+        let seen = |plan: &Plan| Some(plan.preview.token.clone()).filter(|it| !it.is_empty());
+        let token = token.clone().map(|(token, _)| token).or(seen(&plan));
+        let mut changed = change(plan.preview, token);
+        for _ in 0..RETRIES {
+            let is_conflict = changed
+                .as_ref()
+                .is_err_and(|error| error.kind == ErrorKind::Conflict);
+            if proceed != Proceed::Yes || !is_conflict {
+                break;
+            }
+            let plan = see()?;
+            let token = seen(&plan);
+            changed = change(plan.preview, token);
+        }
+        Ok(Some((changed?, command)))
     })?;
     match changed {
         Some((changed, command)) => print_outcomes(workspace, &changed, &command),

@@ -124,8 +124,8 @@ fn a_path_that_a_restore_leaves_alone_is_a_negative_result() {
         ("new", "1 path restored"),
         (".gitignore", "already up to date"),
     ] {
-        let (code, text, _) = run(&workspace, &["restore", "last", "--yes", path]);
-        assert!(code == 0 && text.contains(said), "{path}: {text}");
+        let (code, text, error) = run(&workspace, &["restore", "last", "--yes", path]);
+        assert!(code == 0 && text.contains(said), "{path}: {text}{error}");
     }
 }
 
