@@ -311,6 +311,31 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
 }
 
 #[test]
+fn text_that_the_editor_has_yet_to_read_again_is_not_unsaved() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (mut server, applied) = editing(&workspace, true);
+    let taken = create(&mut server, json!({}));
+    let uri = workspace.uri("a.txt");
+    server.open(&uri, "one\n");
+    workspace.write("a.txt", "two\n");
+    let change = json!({
+        "textDocument": { "uri": uri, "version": 2 },
+        "contentChanges": [{ "text": "two\n" }],
+    });
+    server.send_notification("textDocument/didChange", change);
+    let restore = json!({ "id": id(&taken) });
+    let restored = call(&mut server, "restoreCheckpoint", restore);
+    assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+    // The editor has not read the file again.
+    let undone = call(&mut server, "undoRestore", json!({}));
+    assert_eq!(outcomes(&undone), [("a.txt", "write", true)]);
+    assert_eq!(undone["conflicts"], Value::Null);
+    assert_ne!(undone["outcomes"][0]["replacedUnsaved"], true);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    assert!(applied.lock().unwrap().is_empty());
+}
+
+#[test]
 fn a_client_without_apply_edit_gets_the_files_to_reload() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (mut server, applied) = editing(&workspace, false);

@@ -115,7 +115,10 @@ impl Store {
             scope: Scope::All,
         };
         let options = Options::default();
-        let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
+        let restored = self.job(|job| {
+            self.checkpoints
+                .restore(job, &wanted, &Default::default(), &options)
+        });
         match restored {
             Ok(restored) => restored
                 .outcomes

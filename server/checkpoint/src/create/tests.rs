@@ -165,7 +165,9 @@ fn a_truncated_list_of_skipped_files_prevents_deletions() {
     };
     let options = Options::default();
     let restored = scratch.job(&cancel, |job| {
-        scratch.checkpoints.restore(job, &wanted, &[], &options)
+        scratch
+            .checkpoints
+            .restore(job, &wanted, &Default::default(), &options)
     });
     let restored = restored.unwrap();
     assert_eq!(restored.outcomes, []);

@@ -5,13 +5,10 @@
 
 use std::sync::Arc;
 
-use sightline_base::{
-    cancel::Cancel,
-    path::{RelPath, Roots},
-};
+use sightline_base::{cancel::Cancel, path::Roots};
 use sightline_protocol::checkpoint::short_id;
 
-use super::{Conflict, Options, Preview, RestoreTarget, Restored, Scope};
+use super::{Conflict, Options, Preview, RestoreTarget, Restored, Scope, UnsavedTexts};
 use crate::{
     checkpoints::Checkpoints,
     error::Error,
@@ -147,7 +144,7 @@ pub struct RootRestore {
     /// What to restore of it.
     pub target: RestoreTarget,
     /// Open documents with unsaved text.
-    pub unsaved: Vec<RelPath>,
+    pub unsaved: UnsavedTexts,
 }
 
 impl RootRestore {
@@ -288,7 +285,7 @@ impl GroupRestore<'_> {
                     scope: Scope::Undo,
                 },
                 // The text in the editor is still the one before the restore.
-                unsaved: Vec::new(),
+                unsaved: UnsavedTexts::new(),
             };
             let job = Job {
                 cancel: &cancel,

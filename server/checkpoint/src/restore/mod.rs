@@ -47,7 +47,7 @@ use crate::error::Error;
 
 pub use types::{
     Action, Change, Conflict, ConflictCause, EditorText, Options, Outcome, Part, Preview,
-    Recovered, RestoreTarget, Restored, Scope,
+    Recovered, RestoreTarget, Restored, Scope, UnsavedTexts,
 };
 
 use operation::RestoreOperation;
@@ -55,7 +55,6 @@ use plan::{Circumstances, Plan, UnsavedDocuments, part::Reverted, plan};
 
 impl Checkpoints {
     /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
-    /// `unsaved` are the paths of open documents with unsaved text.
     ///
     /// # Errors
     /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules
@@ -64,7 +63,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         wanted: &RestoreTarget,
-        unsaved: &[RelPath],
+        unsaved: &UnsavedTexts,
     ) -> Result<Preview, Error> {
         job.require_rules()?;
         self.complete_interrupted_first(job)?;
@@ -72,7 +71,7 @@ impl Checkpoints {
             let target = self.get(wanted.id)?;
             let repository = self.existing_repository()?;
             let unsaved = UnsavedDocuments {
-                paths: unsaved,
+                texts: unsaved,
                 force: false,
             };
             let at = (&repository, &self.walker()?);
@@ -94,7 +93,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         wanted: &RestoreTarget,
-        unsaved: &[RelPath],
+        unsaved: &UnsavedTexts,
         options: &Options,
     ) -> Result<Restored, Error> {
         thread_pool::in_restore_pool(|| self.restore_here(job, wanted, unsaved, options))
@@ -104,7 +103,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         wanted: &RestoreTarget,
-        unsaved: &[RelPath],
+        unsaved: &UnsavedTexts,
         options: &Options,
     ) -> Result<Restored, Error> {
         self.get(wanted.id)?;
@@ -128,7 +127,7 @@ impl Checkpoints {
             wanted,
             paths,
             unsaved: UnsavedDocuments {
-                paths: unsaved,
+                texts: unsaved,
                 force: options.force,
             },
             options,

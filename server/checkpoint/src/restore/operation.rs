@@ -344,13 +344,12 @@ impl RestoreOperation<'_> {
         errors: Vec<Option<StepError>>,
         undo: Option<Oid>,
     ) -> Result<Restored, Error> {
-        let unsaved: HashSet<&RelPath> = self.unsaved.paths.iter().collect();
         let reader = self.repository.odb();
         let content = |leaf: Leaf| String::from_utf8(reader.blob(leaf.oid).ok()?).ok();
         let mut texts = Vec::new();
         let mut outcomes = Vec::with_capacity(plan.steps.len());
         for (step, error) in plan.steps.into_iter().zip(errors) {
-            if error.is_none() && unsaved.contains(&step.path) {
+            if error.is_none() && self.unsaved.is_replaced(&step.path, step.after) {
                 texts.push(EditorText {
                     path: step.path.clone(),
                     content: step.after.filter(Leaf::is_file).and_then(content),

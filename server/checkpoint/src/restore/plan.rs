@@ -30,7 +30,7 @@ use super::{
         tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
         worktree::scan::Scan,
     },
-    types::{Action, Change, Conflict, ConflictCause, Preview},
+    types::{Action, Change, Conflict, ConflictCause, Preview, UnsavedTexts},
 };
 use crate::error::Error;
 use exclusions::{lost_conflicts, require_held, unreadable_conflicts};
@@ -132,10 +132,20 @@ impl Plan {
 /// Documents with unsaved text.
 #[derive(Clone, Copy)]
 pub(super) struct UnsavedDocuments<'a> {
-    pub(super) paths: &'a [RelPath],
+    pub(super) texts: &'a UnsavedTexts,
     /// Whether to replace the unsaved text, and paths that changed after the restore to undo.
     /// Otherwise they are left as they are.
     pub(super) force: bool,
+}
+
+impl UnsavedDocuments<'_> {
+    /// Returns whether a file with this content replaces another text of the editor. An editor
+    /// that has not yet read a file again since the last restore often has the same text.
+    pub(super) fn is_replaced(&self, path: &RelPath, by: Option<Leaf>) -> bool {
+        let content = by.filter(Leaf::is_file).map(|leaf| leaf.oid);
+        let text = self.texts.get(path);
+        text.is_some_and(|text| text.is_none() || *text != content)
+    }
 }
 
 /// What a plan depends on besides the two trees.
@@ -198,7 +208,12 @@ pub(super) fn plan(
     planner.not_held.retain(|one| is_in_scope(&one.path));
     let mut forced = planner.decide(&found, &mut exclusions, &HashMap::new())?;
     selected.complete(&mut forced);
-    let unsaved_in_scope: Vec<&RelPath> = unsaved.paths.iter().filter(|p| is_in_scope(p)).collect();
+    let after = |path: &RelPath| {
+        let at = forced.steps.binary_search_by(|step| step.path.cmp(path));
+        at.ok().and_then(|at| forced.steps[at].after)
+    };
+    let is_kept = |path: &&RelPath| is_in_scope(path) && unsaved.is_replaced(path, after(path));
+    let unsaved_in_scope: Vec<&RelPath> = unsaved.texts.keys().filter(is_kept).collect();
     let same = same_on_disk(job, reader, target, &found, wanted, &unsaved_in_scope)?;
     let mut kept: HashMap<&RelPath, (&str, ConflictCause)> = HashMap::new();
     for (path, how) in &later.changed {

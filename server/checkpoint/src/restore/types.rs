@@ -1,5 +1,7 @@
 //! Parameters and results of restores.
 
+use std::collections::HashMap;
+
 use sightline_base::path::RelPath;
 pub use sightline_protocol::checkpoint::RestoreAction as Action;
 
@@ -129,6 +131,10 @@ pub struct Outcome {
     /// Why the path was not changed; `None` on success.
     pub error: Option<String>,
 }
+
+/// Open documents with unsaved text, by path. The ids are those of files with these texts, or
+/// `None` where the text is not known.
+pub type UnsavedTexts = HashMap<RelPath, Option<Oid>>;
 
 /// Open document with unsaved text whose file was restored. The client must replace the text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,6 +33,11 @@ impl Oid {
         oid.as_slice().try_into().ok().map(Self)
     }
 
+    /// Returns the id of a file with this content.
+    pub fn of_file(content: &[u8]) -> Self {
+        name_of(Kind::Blob, content)
+    }
+
     /// The 20 bytes of the id.
     pub fn as_bytes(&self) -> &[u8; 20] {
         &self.0

@@ -288,7 +288,8 @@ impl Scratch {
         let cancel = Cancel::default();
         let options = Options::default();
         let restored = self.job(&cancel, |job| {
-            self.checkpoints.restore(job, &wanted, &[], &options)
+            self.checkpoints
+                .restore(job, &wanted, &Default::default(), &options)
         });
         for outcome in restored.unwrap().outcomes {
             assert_eq!(outcome.error, None);

@@ -67,7 +67,9 @@ fn a_checkpoint_pruned_during_a_scan_is_not_found() {
     let (ground, first, _) = ground();
     let before = ground.tree();
     let error = while_pruned(&ground, first, |job| {
-        ground.checkpoints.preview(job, &all(first), &[])
+        ground
+            .checkpoints
+            .preview(job, &all(first), &Default::default())
     });
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
 
@@ -81,7 +83,11 @@ fn a_checkpoint_pruned_during_a_scan_is_not_found() {
     assert_eq!(other.restore(second).outcomes.len(), 1);
     for error in [
         other
-            .job(|job| other.checkpoints.preview(job, &all(first), &[]))
+            .job(|job| {
+                other
+                    .checkpoints
+                    .preview(job, &all(first), &Default::default())
+            })
             .unwrap_err(),
         other
             .try_restore(&all(first), &[], &Options::default())

@@ -144,7 +144,7 @@ impl Ground {
     }
 
     pub(crate) fn preview(&self, wanted: &RestoreTarget, unsaved: &[&str]) -> Preview {
-        let unsaved: Vec<RelPath> = unsaved.iter().map(|path| rel(path)).collect();
+        let unsaved = unsaved.iter().map(|path| (rel(path), None)).collect();
         self.job(|job| self.checkpoints.preview(job, wanted, &unsaved))
             .unwrap()
     }
@@ -155,7 +155,7 @@ impl Ground {
         unsaved: &[&str],
         options: &Options,
     ) -> Result<Restored, Error> {
-        let unsaved: Vec<RelPath> = unsaved.iter().map(|path| rel(path)).collect();
+        let unsaved = unsaved.iter().map(|path| (rel(path), None)).collect();
         self.job(|job| self.checkpoints.restore(job, wanted, &unsaved, options))
     }
 

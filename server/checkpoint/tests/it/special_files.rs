@@ -74,7 +74,11 @@ const WORK: &[Change] = &[
         let _ = ground.checkpoints.stats();
         let _ = ground.checkpoints.last_undo();
         let _ = ground.try_diff(&Side::Checkpoint(first), &Side::WorkTree, &with_contents());
-        let _ = ground.job(|job| ground.checkpoints.preview(job, &all(first), &[]));
+        let _ = ground.job(|job| {
+            ground
+                .checkpoints
+                .preview(job, &all(first), &Default::default())
+        });
         let _ = ground.job(|job| ground.checkpoints.verify(job));
     },
     |ground, _| {

@@ -25,7 +25,7 @@ use sightline_base::{
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 use tempfile::TempDir;
 
-use crate::restore::types::{Options, Part, Recovered, RestoreTarget, Scope};
+use crate::restore::types::{Options, Part, Recovered, RestoreTarget, Scope, UnsavedTexts};
 use crate::{
     checkpoints::Checkpoints, diff::DiffOptions, job::Job, list::Filter, metadata::Request,
     store::object::Oid, tree_diff::Side,
@@ -139,7 +139,10 @@ impl Fixture {
             scope,
         };
         let options = Options::default();
-        let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
+        let restored = self.job(|job| {
+            self.checkpoints
+                .restore(job, &wanted, &Default::default(), &options)
+        });
         for outcome in restored.unwrap().outcomes {
             assert_eq!(outcome.error, None, "{}", outcome.path);
         }
@@ -252,7 +255,7 @@ fn crash_in_child_process() {
                 paths: Vec::new(),
                 scope: Scope::All,
             };
-            let unsaved = [RelPath::new(Path::new("shrinks")).unwrap()];
+            let unsaved = UnsavedTexts::from([(RelPath::new(Path::new("shrinks")).unwrap(), None)]);
             let options = Options::default();
             let restore = |job: &Job<'_>| {
                 fixture

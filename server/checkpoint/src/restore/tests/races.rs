@@ -91,7 +91,7 @@ impl Fixture {
         };
         self.job(progress, |job| {
             self.checkpoints
-                .restore(job, &wanted, &[], &Options::default())
+                .restore(job, &wanted, &Default::default(), &Options::default())
         })
     }
 

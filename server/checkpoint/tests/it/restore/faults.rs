@@ -34,7 +34,9 @@ fn restore_with(
             ..*job
         };
         let options = Options::default();
-        ground.checkpoints.restore(&job, &all(id), &[], &options)
+        ground
+            .checkpoints
+            .restore(&job, &all(id), &Default::default(), &options)
     });
     assert!(acted.load(Ordering::SeqCst));
     restored.unwrap().outcomes
@@ -105,7 +107,9 @@ fn a_cancelled_restore_changes_nothing_and_a_started_one_completes() {
     cancel.cancel();
     let options = Options::default();
     let cancelled = ground.job_with(&cancel, |job| {
-        ground.checkpoints.restore(job, &all(id), &[], &options)
+        ground
+            .checkpoints
+            .restore(job, &all(id), &Default::default(), &options)
     });
     assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!(ground.read("a"), "2");
@@ -121,7 +125,9 @@ fn a_cancelled_restore_changes_nothing_and_a_started_one_completes() {
             progress: &progress,
             ..*job
         };
-        ground.checkpoints.restore(&job, &all(id), &[], &options)
+        ground
+            .checkpoints
+            .restore(&job, &all(id), &Default::default(), &options)
     });
     assert!(
         restored
@@ -161,7 +167,9 @@ fn the_undo_point_of_a_restore_that_changed_nothing_is_removed() {
             progress: &progress,
             ..*job
         };
-        ground.checkpoints.restore(&job, &all(id), &[], &options)
+        ground
+            .checkpoints
+            .restore(&job, &all(id), &Default::default(), &options)
     });
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
     assert!(ground.exists("late"), "progress was reported");
@@ -304,8 +312,11 @@ fn invalid_access_rules_stop_every_operation() {
             let request = sightline_checkpoint::Request::default();
             ground.checkpoints.create(job, &request, None)
         };
-        let preview =
-            |job: &sightline_checkpoint::Job<'_>| ground.checkpoints.preview(job, &all(id), &[]);
+        let preview = |job: &sightline_checkpoint::Job<'_>| {
+            ground
+                .checkpoints
+                .preview(job, &all(id), &Default::default())
+        };
         let now = Side::WorkTree;
         let options = crate::restore_support::with_contents();
         for error in [

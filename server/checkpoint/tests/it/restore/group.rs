@@ -13,7 +13,7 @@ use sightline_checkpoint::{
     Checkpoints, Job, Request,
     error::Error,
     group::{Found, GroupRestore, OpenRoots, RootRestore, group_root_uris},
-    restore::{Options, RestoreTarget, Restored, Scope},
+    restore::{Options, RestoreTarget, Restored, Scope, UnsavedTexts},
 };
 use sightline_protocol::settings::{CheckpointSettings, Secrets};
 
@@ -110,7 +110,7 @@ impl Two {
                         ..all(found.checkpoint.id)
                     },
                     found,
-                    unsaved: Vec::new(),
+                    unsaved: UnsavedTexts::new(),
                 })
                 .collect(),
         };

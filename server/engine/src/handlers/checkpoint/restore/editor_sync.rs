@@ -5,8 +5,11 @@ use sightline_base::{
     escape::one_line,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
-use sightline_checkpoint::restore::EditorText;
-use sightline_context::editor::OpenDocument;
+use sightline_checkpoint::{
+    Oid,
+    restore::{EditorText, UnsavedTexts},
+};
+use sightline_context::editor::{EditorState, OpenDocument};
 
 use super::super::checkpoint_context::CheckpointContext;
 use crate::{
@@ -36,6 +39,15 @@ impl OpenFiles {
             clean: clean.into_iter().map(|(path, _)| path).collect(),
             unsaved,
         }
+    }
+
+    /// Returns the unsaved texts, by their ids as files.
+    pub(super) fn unsaved_texts(&self, editor: &EditorState) -> UnsavedTexts {
+        let id = |open: &OpenDocument| Oid::of_file(open.document.text().to_string().as_bytes());
+        self.unsaved
+            .iter()
+            .map(|(path, uri)| (path.clone(), editor.document(uri).map(id)))
+            .collect()
     }
 }
 

@@ -14,7 +14,10 @@ use crate::{error::Error, render::outcome, request_context::Response, restore_lo
 use sightline_base::path::RelPath;
 use sightline_checkpoint::{
     group::{Found, GroupRestore, RootRestore},
-    restore::{Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored, Scope},
+    restore::{
+        Conflict, ConflictCause, Options, Outcome, Preview, RestoreTarget, Restored, Scope,
+        UnsavedTexts,
+    },
 };
 use sightline_protocol::checkpoint::{RestoreCheckpointResult, RestoreConflict, RestoreOutcome};
 
@@ -64,7 +67,7 @@ impl<'a> Restores<'a> {
                 group.parts.push(RootRestore {
                     found,
                     target,
-                    unsaved: Vec::new(),
+                    unsaved: UnsavedTexts::new(),
                 });
             }
         }
@@ -79,7 +82,7 @@ impl<'a> Restores<'a> {
         let mut open = Vec::new();
         for part in &mut group.parts {
             let files = OpenFiles::of(cx, part.found.root);
-            part.unsaved = files.unsaved.iter().map(|(path, _)| path.clone()).collect();
+            part.unsaved = files.unsaved_texts(&cx.request.snapshot.editor);
             open.push(files);
         }
         Ok(Self { group, open })
