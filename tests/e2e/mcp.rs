@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod addresses;
 #[cfg(unix)]
+mod broken;
 mod clients;
 #[cfg(unix)]
 mod definitions;

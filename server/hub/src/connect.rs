@@ -21,9 +21,10 @@ use std::{
 
 use parking_lot::Mutex;
 use sightline_agents::servers::address::loopback;
+use sightline_base::escape::one_line;
 
 use crate::{
-    message::{Kind, MAX_MESSAGE, Message, error_response},
+    message::{Kind, MAX_MESSAGE, Message, error_response, is_broken_response},
     process::{Line, print, read_line},
 };
 
@@ -180,49 +181,51 @@ impl Connection {
         }
     }
 
-    /// Prints the messages of a response.
+    /// Prints the messages of a response. A request gets an error if its answer is not among them.
     fn answer(&self, mut response: Response, id: Option<&str>) -> io::Result<()> {
         let is_stream = response
             .header("content-type")
             .is_some_and(|kind| kind.starts_with("text/event-stream"));
-        match response.status {
-            200 if is_stream => {
-                let mut is_answered = false;
-                while let Some(event) = response.event()? {
-                    is_answered |= self.receive(&event.data, id)?;
+        let mut is_answered = false;
+        let why = match response.status {
+            200 if is_stream => loop {
+                match response.event() {
+                    Ok(Some(event)) => is_answered |= self.receive(&event.data, id)?,
+                    Ok(None) => break "it has closed the stream without an answer".to_owned(),
+                    Err(error) => break format!("its answer cannot be read: {error}"),
                 }
-                match id {
-                    Some(id) if !is_answered => print(error_response(
-                        id,
-                        -32000,
-                        "the server has closed the stream without an answer",
-                    )),
-                    _ => Ok(()),
-                }
-            }
-            200..=299 => {
-                let body = response.text()?;
-                if !body.trim().is_empty() {
-                    self.receive(&body, id)?;
-                }
-                Ok(())
-            }
+            },
             // The session is over: the next call starts another one.
-            404 if !self.session.lock().is_empty() => Err(io::Error::other(
-                "the server does not know the session any more",
-            )),
-            status => {
-                let why = match status {
-                    300..=399 => "redirects are not followed".to_owned(),
-                    401 | 403 => "the server refuses the connection".to_owned(),
-                    _ => String::new(),
-                };
-                let why = format!("HTTP status {status}. {why}");
-                match id {
-                    Some(id) => print(error_response(id, -32000, why.trim())),
-                    None => Ok(()),
-                }
+            404 if !self.session.lock().is_empty() => {
+                return Err(io::Error::other(
+                    "the server does not know the session any more",
+                ));
             }
+            status => match response.text() {
+                Ok(body) => {
+                    is_answered = self.receive(&body, id)?;
+                    let hint = match status {
+                        300..=399 => ": redirects are not followed",
+                        401 | 403 => ": the user can check its `headers`",
+                        404 | 405 => ": the user can check its `url`",
+                        _ => "",
+                    };
+                    if !is_answered && id.is_some() {
+                        // For the log: only the user may see it without a judgement.
+                        let start: String = body.chars().take(200).collect();
+                        eprintln!("HTTP status {status}: {}", one_line(&start));
+                    }
+                    format!("HTTP status {status} without a valid answer{hint}")
+                }
+                Err(error) => format!("its answer (HTTP status {status}) cannot be read: {error}"),
+            },
+        };
+        match id {
+            Some(id) if !is_answered => {
+                let why = format!("the server at {} failed: {why}", self.host);
+                print(error_response(id, -32000, &why))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -231,6 +234,10 @@ impl Connection {
         // Line ends are white space between values only.
         let line = data.replace(['\n', '\r'], " ");
         let Ok(messages) = Message::parse_line(line.as_bytes()) else {
+            if id.is_none() && is_broken_response(line.as_bytes()) {
+                // The reader knows what was asked.
+                print(line.into_bytes())?;
+            }
             return Ok(false);
         };
         let is_answer = messages

@@ -253,9 +253,12 @@ pub fn id_of_ends(start: &[u8], end: &[u8]) -> Option<String> {
     Some(id).filter(is_whole).map(str::to_owned)
 }
 
-/// Returns why a result that is too long is left out.
-pub fn too_long() -> String {
-    format!("the result is left out, because it is longer than {MAX_MESSAGE} bytes. Ask for less.")
+/// Returns whether a line that is not a message was meant to be a response: programs also print texts, and logs
+/// as JSON.
+pub fn is_broken_response(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let is_cut = || text.starts_with("{\"") && serde_json::from_str::<&RawValue>(&text).is_err();
+    !text.contains("\"method\"") && (text.contains("\"jsonrpc\"") || is_cut())
 }
 
 /// Returns a request that is sent, or a notification without an id.

@@ -1,6 +1,7 @@
 //! A server that runs: its process, started through `supervise`, and its streams.
 
 use std::{
+    borrow::Cow,
     env,
     ffi::OsString,
     io::{self, BufRead, BufReader, Read, Write},
@@ -18,7 +19,7 @@ use rustix::{
     process::{Pid, Signal},
 };
 
-use crate::message::{MAX_MESSAGE, id_of_ends};
+use crate::message::{MAX_MESSAGE, Message, id_of_ends, is_broken_response};
 
 /// Time to end after the end of its input, before SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -293,6 +294,41 @@ pub enum Line {
     /// A line that was longer than a message may be; it was skipped. With the id of the message, as written, if it
     /// is at its start or end.
     TooLong(Option<String>),
+}
+
+impl Line {
+    /// Parses its messages.
+    ///
+    /// # Errors
+    /// Why they are left out, as a sentence.
+    pub(crate) fn messages(&self) -> Result<Vec<Message<'_>>, String> {
+        match self {
+            Self::Text(line) => Message::parse_line(line).map_err(|why| {
+                format!("the answer is left out, because it is not a message: {why}.")
+            }),
+            Self::TooLong(_) => Err(format!(
+                "the result is left out, because it is longer than {MAX_MESSAGE} bytes. Ask for less."
+            )),
+        }
+    }
+
+    /// Returns the id of a line that is not a message, but was meant to be a response: as written, `null` if
+    /// it cannot be read.
+    pub(crate) fn broken_id(&self) -> Option<String> {
+        let id = match self {
+            Self::Text(line) => is_broken_response(line).then(|| id_of_ends(line, line))?,
+            Self::TooLong(id) => id.clone(),
+        };
+        Some(id.unwrap_or_else(|| "null".to_owned()))
+    }
+
+    /// Returns its text, for a log.
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(line) => String::from_utf8_lossy(line),
+            Self::TooLong(_) => "a message that is too long".into(),
+        }
+    }
 }
 
 /// Reads the next line. Returns `None` at the end of the input.

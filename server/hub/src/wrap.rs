@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     judge::{Asked, Judge, Request, Rules, refused},
-    message::{Kind, MAX_MESSAGE, Message, Object, error_response, invalid, reads_only, too_long},
+    message::{Kind, MAX_MESSAGE, Message, Object, error_response, invalid, reads_only},
     process::{Line, Output, Process, Start, print, read_line},
 };
 
@@ -220,35 +220,49 @@ impl Wrapped {
         }
     }
 
+    /// Takes the request that a response is for. The id `null`, of a server that could not read it, means the
+    /// only request.
+    fn answered(&self, id: &str) -> Option<(String, Request)> {
+        let mut requests = self.requests.lock();
+        let only = requests.keys().next().filter(|_| requests.len() == 1);
+        let id = only
+            .filter(|_| id == "null")
+            .map_or(id, |only| only)
+            .to_owned();
+        // Some servers send it as a string.
+        let as_number = id.trim_matches('"');
+        requests
+            .remove_entry(&id)
+            .or_else(|| requests.remove_entry(as_number))
+    }
+
     /// Reads the messages of the server until its end.
     fn read_server(&self, mut output: Output) -> io::Result<()> {
         while let Some(line) = read_line(&mut output.messages)? {
-            let line = match line {
-                Line::Text(line) => line,
-                Line::TooLong(id) => {
-                    tracing::warn!("a message of the server is too long");
-                    let id = id.unwrap_or_default();
-                    if let Some(request) = self.requests.lock().remove(&id) {
-                        print(refused(&id, &request.method, &too_long()))?;
+            let messages = match line.messages() {
+                Ok(messages) => messages,
+                Err(why) => {
+                    tracing::warn!(why, "a line of the server is no message");
+                    let id = line.broken_id();
+                    if let Some((id, request)) = id.and_then(|id| self.answered(&id)) {
+                        print(refused(&id, &request.method, &why))?;
                     }
                     continue;
                 }
             };
-            let messages = match Message::parse_line(&line) {
-                Ok(messages) => messages,
-                Err(why) => {
-                    tracing::warn!(why, "a line of the server is no message");
-                    continue;
-                }
-            };
-            let is_one = messages.len() == 1;
+            let mut is_whole = messages.len() == 1;
             for mut message in messages {
                 let judge = self.judge();
                 let changed = if message.kind == Kind::Response {
-                    let Some(request) = self.requests.lock().remove(message.id()) else {
+                    let Some((id, request)) = self.answered(message.id()) else {
                         tracing::warn!("the server has answered what was not asked");
                         continue;
                     };
+                    if id != message.id() {
+                        let own: &RawValue = serde_json::from_str(&id).unwrap_or(RawValue::NULL);
+                        message.members.set("id", &own).map_err(io::Error::other)?;
+                        is_whole = false;
+                    }
                     if request.method == "tools/list" {
                         self.note_tools(&message);
                     }
@@ -262,12 +276,9 @@ impl Wrapped {
                         }
                     }
                 };
-                print(changed.unwrap_or_else(|| {
-                    if is_one {
-                        line.clone()
-                    } else {
-                        message.members.line()
-                    }
+                print(changed.unwrap_or_else(|| match &line {
+                    Line::Text(line) if is_whole => line.clone(),
+                    _ => message.members.line(),
                 }))?;
             }
         }

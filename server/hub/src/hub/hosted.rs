@@ -384,6 +384,23 @@ impl Hosted {
         self.next_id
     }
 
+    /// Returns the request that a response is for, by the id in it, as written. A server that could not read the
+    /// id sends null: it means the only request.
+    pub(super) fn answered(&self, id: &str) -> Option<u64> {
+        let mut awaited = self.awaited();
+        match (id, awaited.next(), awaited.next()) {
+            ("null", Some((only, _)), None) => Some(*only),
+            // Some servers send it as a string.
+            _ => id.trim_matches('"').parse().ok(),
+        }
+    }
+
+    fn awaited(&self) -> impl Iterator<Item = (&u64, &InFlight)> {
+        self.in_flight
+            .iter()
+            .filter(|(_, request)| !matches!(request.purpose, Purpose::Dropped))
+    }
+
     pub(super) fn send(&self, line: Vec<u8>) {
         if let Some(process) = &self.process {
             process.send(line);
@@ -485,10 +502,9 @@ impl Hosted {
     pub(super) fn is_unused(&self) -> bool {
         let idle = self.server.entry.idle;
         // A call that was cancelled may never be answered.
-        let mut awaited = self.in_flight.values();
         self.state == State::Ready
             && idle > 0
-            && !awaited.any(|request| !matches!(request.purpose, Purpose::Dropped))
+            && self.awaited().next().is_none()
             && self.subscriptions == 0
             && self.used.elapsed() >= Duration::from_secs(idle)
     }

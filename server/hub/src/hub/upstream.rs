@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     judge::{Judge, Request, refused},
-    message::{Kind, Message, Object, error_response, outgoing, response, too_long},
+    message::{Kind, Message, Object, error_response, outgoing, response},
     process::{Line, print, read_line},
 };
 
@@ -59,25 +59,17 @@ fn read_message(hub: &Mutex<Hub>, uid: u64, generation: u64, line: Line) -> io::
             hub.log(at, text);
         }
     };
-    let line = match line {
-        Line::Text(line) => line,
-        Line::TooLong(id) => {
-            log("a message that is too long");
-            let mut hub = hub.lock();
-            let at = hub.current(uid, generation);
-            let id = id.and_then(|id| id.parse().ok());
-            let call = at.and_then(|at| hub.servers[at].in_flight.remove(&id?));
-            return match call.map(|call| call.purpose) {
-                Some(Purpose::Call { id, request, .. }) if hub.calls.remove(&id).is_some() => {
-                    print(refused(&id, &request.method, &too_long()))
-                }
-                _ => Ok(()),
+    let messages = match line.messages() {
+        Ok(messages) => messages,
+        Err(why) => {
+            log(&line.shown());
+            let hub_now = hub.lock();
+            let Some(error) = hub_now.in_place_of(uid, generation, &line, &why) else {
+                return Ok(());
             };
+            drop(hub_now);
+            return read_message(hub, uid, generation, Line::Text(error));
         }
-    };
-    let Ok(messages) = Message::parse_line(&line) else {
-        log(&String::from_utf8_lossy(&line));
-        return Ok(());
     };
     for mut message in messages {
         let pending = {
@@ -127,10 +119,23 @@ impl Hub {
         server.log(&server.masked(&sightline_base::escape::printable(text)));
     }
 
+    /// Returns an error in place of a line that is not a message, if a request waits for it.
+    fn in_place_of(&self, uid: u64, generation: u64, line: &Line, why: &str) -> Option<Vec<u8>> {
+        let server = &self.servers[self.current(uid, generation)?];
+        let id = server.answered(&line.broken_id()?)?;
+        let name = &server.server.name;
+        let why = format!("{why} The user can read `sightline mcp log {name}`");
+        let id_text = id.to_string();
+        Some(match &server.in_flight.get(&id)?.purpose {
+            Purpose::Call { request, .. } => refused(&id_text, &request.method, &why),
+            _ => error_response(&id_text, -32603, &why),
+        })
+    }
+
     /// Uses the answer to a request.
     fn server_response(&mut self, at: usize, message: &mut Message<'_>) -> io::Result<Pending> {
         let server = &mut self.servers[at];
-        let id = message.id().parse::<u64>().ok();
+        let id = server.answered(message.id());
         let Some(answered) = id.and_then(|id| server.in_flight.remove(&id)) else {
             return Ok(Pending::Nothing);
         };
