@@ -70,6 +70,26 @@ fn turns(workspace: &Workspace) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The user may allow the edit, which no other hook sees.
+#[test]
+fn an_edit_that_the_user_is_asked_about_creates_one() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(workspace.initialize());
+    server.open(&workspace.uri("a.txt"), "unsaved\n");
+    server.call("sightline/listTasks", json!({}));
+    prompt(&workspace, "s1");
+    for (mode, expected, count) in [("bypassPermissions", "deny", 0), ("default", "ask", 1)] {
+        let session = if count == 0 { "s0" } else { "s1" };
+        let asked = json!({
+            "permission_mode": mode, "tool_name": "Edit",
+            "tool_input": { "file_path": workspace.path("a.txt") },
+        });
+        let said = claude(&workspace, "PreToolUse", session, asked);
+        assert!(said.contains(&format!("\"{expected}\"")), "{said}");
+        assert_eq!(turns(&workspace).len(), count, "{mode}");
+    }
+}
+
 #[test]
 fn the_first_edit_of_a_turn_creates_one() {
     let workspace = Workspace::new(&[(".clineignore", "*.key\n"), ("a.txt", "one\n")]);

@@ -240,15 +240,16 @@ impl Call {
                 let edits = call.edits;
                 let session = Arc::new(session);
                 let (recorder, limit) = (session.clone(), left().min(RECORD_TIMEOUT));
-                match with_deadline("record", limit, move || Ok(recorder.begin_tool(&call))) {
-                    Ok(Some(answer)) => return answer,
-                    Ok(None) => {}
-                    Err(why) => tracing::warn!(why, "cannot record what a tool uses"),
-                }
-                if edits {
+                let begun = with_deadline("record", limit, move || Ok(recorder.begin_tool(&call)));
+                let answer = begun.unwrap_or_else(|why| {
+                    tracing::warn!(why, "cannot record what a tool uses");
+                    None
+                });
+                // The user may allow what the answer asks for.
+                if edits && !matches!(answer, Some(HookAnswer::Deny(_))) {
                     session.create_checkpoint();
                 }
-                HookAnswer::Nothing
+                answer.unwrap_or(HookAnswer::Nothing)
             }
             HookEvent::ToolEnd(call) => {
                 let limit = left().min(RECORD_TIMEOUT);
