@@ -25,9 +25,6 @@ const MAX_OPTIONS: usize = 24;
 /// Characters that mean something in a pattern of some program.
 const SPECIAL: &str = "*?[]{}\\\n";
 
-/// Maximum paths in one word: `a=b:c,d`.
-const MAX_PIECES: usize = 64;
-
 impl Checker<'_> {
     /// Checks a command in a word: `--pager='cat .env'`.
     pub(super) fn embedded(&mut self, text: &str, state: &State) {
@@ -201,10 +198,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
         let part = part
             .trim_matches(['\'', '"'])
             .trim_start_matches(['+', '?', '!', '%', '#', '-']);
-        if pieces.len() < MAX_PIECES
-            && !part.is_empty()
-            && !pieces.iter().any(|piece| piece == part)
-        {
+        if !part.is_empty() {
             pieces.push(part.to_owned());
             pieces.extend(on_drive(part));
         }

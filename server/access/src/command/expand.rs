@@ -12,10 +12,10 @@ use super::{
     syntax::{Command, DeniedName, Part, Word},
 };
 
-/// Maximum values of one word.
-const MAX_FIELDS: usize = 256;
-/// Maximum characters of a value that contains variables. Longer ones are unknown.
-const MAX_CHARS: usize = 4096;
+/// Maximum words that one word with braces expands to.
+const MAX_WORDS: usize = 4096;
+/// Maximum bytes of an output that are known, except those of its last command.
+const MAX_OUTPUT: usize = 64 << 10;
 /// Maximum opening braces in a word that is expanded.
 const MAX_BRACES: usize = 24;
 
@@ -23,7 +23,7 @@ const MAX_BRACES: usize = 24;
 pub(super) const DECODED: &str = "\u{fdd0}";
 
 /// A character of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Unit {
     /// Unquoted, so it may be part of a pattern.
     Plain(char),
@@ -70,7 +70,7 @@ impl Output {
     pub(super) fn append(&mut self, other: Self) {
         self.has_words |= other.has_words;
         match (&mut self.text, other.text) {
-            (Some(text), Some(more)) if text.len() < MAX_CHARS * 16 => text.push_str(&more),
+            (Some(text), Some(more)) if text.len() < MAX_OUTPUT => text.push_str(&more),
             (text @ None, Some(more)) => *text = Some(more),
             _ => {}
         }
@@ -303,9 +303,6 @@ pub(super) fn expand(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field>
     };
     for parts in words {
         for mut field in values(&parts, environment) {
-            if fields.len() >= MAX_FIELDS {
-                return fields;
-            }
             field.with_backslashes.clone_from(&word.with_backslashes);
             if field.units.is_empty() && field.file.is_none() {
                 // An empty word remains only if it is quoted.
@@ -335,7 +332,6 @@ pub(super) fn expand(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<Field>
             }
         }
     }
-    fields.truncate(MAX_FIELDS);
     fields
 }
 
@@ -348,26 +344,16 @@ pub(super) fn expand_whole(word: &Word, environment: &mut Scope<'_, '_>) -> Vec<
 fn values(parts: &[Part], environment: &mut Scope<'_, '_>) -> Vec<Field> {
     let mut fields = vec![Field::default()];
     for part in parts {
-        if environment.is_exhausted() {
-            break;
-        }
         let options = options(part, environment);
-        let is_text = matches!(part, Part::Text { .. });
         let mut longer = Vec::new();
         for field in &fields {
             for option in &options {
-                if longer.len() >= MAX_FIELDS {
-                    break;
+                environment.spend(field.units.len() + option.units.len());
+                if environment.is_exhausted() {
+                    return Vec::new();
                 }
                 let mut joined = field.clone();
-                if !is_text && joined.units.len() + option.units.len() > MAX_CHARS {
-                    let end = Unit::Unknown { can_vanish: false };
-                    if joined.units.last() != Some(&end) {
-                        joined.units.push(end);
-                    }
-                } else {
-                    joined.units.extend(&option.units);
-                }
+                joined.units.extend(&option.units);
                 if !option.names.is_empty() {
                     joined.names = Rc::clone(&option.names);
                 }
@@ -501,7 +487,7 @@ pub(super) fn literal(text: &str, is_quoted: bool) -> Field {
 }
 
 /// Expands `{a,b}`, not `{1..3}`. Returns the parts of each word, or `None` if there are too many
-/// braces.
+/// braces or words.
 fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
     let opened = parts.iter().map(|part| match part {
         Part::Text {
@@ -526,7 +512,8 @@ fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
             other => units.push(other.clone()),
         }
     }
-    Some(expand_braces(&units))
+    let words = expand_braces(&units);
+    (words.len() < MAX_WORDS).then_some(words)
 }
 
 fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
@@ -566,7 +553,7 @@ fn expand_braces(units: &[Part]) -> Vec<Vec<Part>> {
         let mut words = Vec::new();
         for member in &members {
             for end in &ends {
-                if words.len() < MAX_FIELDS {
+                if words.len() < MAX_WORDS {
                     words.push([&units[..open], member.as_slice(), end.as_slice()].concat());
                 }
             }

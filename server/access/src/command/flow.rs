@@ -5,7 +5,7 @@ use std::{path::Path, rc::Rc};
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
-    Checker, MAX_VALUES, State,
+    Checker, State,
     expand::{Field, Output, Unit, literal},
     find::{self, Find},
     git::{self, Git},
@@ -16,6 +16,9 @@ use super::{
 
 /// Programs of PowerShell that run a block for each item of their input.
 const FOR_EACH: &str = "% foreach-object foreach";
+
+/// Files of a pattern, besides the denied ones, that a loop gets.
+const MAX_OTHERS: usize = 16;
 
 impl Checker<'_> {
     /// Runs `find`.
@@ -165,7 +168,6 @@ impl Checker<'_> {
         });
         let mut fields: Vec<Field> = items
             .filter(|item| !item.is_empty())
-            .take(MAX_VALUES)
             .map(Field::quoted)
             .collect();
         if !input.names.is_empty() {
@@ -372,7 +374,7 @@ impl Checker<'_> {
             let (denied, others): (Vec<_>, Vec<_>) = matches
                 .into_iter()
                 .partition(|(_, place)| self.judge.denial(place).is_some());
-            let files = denied.iter().chain(others.iter().take(MAX_VALUES / 4));
+            let files = denied.iter().chain(others.iter().take(MAX_OTHERS));
             let end = if field.text().ends_with('/') { "/" } else { "" };
             values.extend(files.map(|(path, _)| Field::quoted(&format!("{path}{end}"))));
         }
@@ -460,7 +462,7 @@ impl Checker<'_> {
 pub(super) fn fields_of(output: &Output) -> Vec<Field> {
     let text = output.text.as_deref().unwrap_or_default();
     let items = text.split(['\n', '\0']).chain(text.split_whitespace());
-    let items = items.filter(|item| !item.is_empty()).take(MAX_VALUES - 1);
+    let items = items.filter(|item| !item.is_empty());
     let mut fields: Vec<Field> = items.map(Field::quoted).collect();
     if !output.names.is_empty() {
         fields.push(Field::named(Rc::clone(&output.names)));

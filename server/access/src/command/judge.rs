@@ -24,6 +24,10 @@ use sightline_base::path::AbsPath;
 const MAX_PATHS: usize = 20_000;
 /// Maximum file name, in characters. No file system allows more.
 const MAX_NAME: usize = 255;
+/// Maximum characters of the values of all words, with [`VALUE_CHARS`] for each value.
+const MAX_CHARS: usize = 8 << 20;
+/// Counted for a value besides its characters.
+const VALUE_CHARS: usize = 16;
 /// Maximum length of a path, in bytes: Linux's PATH_MAX.
 const MAX_PATH_BYTES: usize = 4096;
 /// Maximum denied operands reported.
@@ -74,6 +78,7 @@ pub(super) struct Judge<'a> {
     /// The allowed files that searches found.
     pub(super) seen: Seen,
     entries_left: usize,
+    chars_left: usize,
     started: Instant,
     is_exhausted: bool,
 }
@@ -133,6 +138,7 @@ impl<'a> Judge<'a> {
             known: HashMap::new(),
             seen: Seen::default(),
             entries_left: MAX_ENTRIES,
+            chars_left: MAX_CHARS,
             started: Instant::now(),
             is_exhausted: false,
         }
@@ -141,11 +147,18 @@ impl<'a> Judge<'a> {
     /// Returns whether a limit for this command is reached. Then the command is denied once.
     pub(super) fn is_exhausted(&mut self) -> bool {
         if !self.is_exhausted
-            && (self.known.len() >= MAX_PATHS || self.started.elapsed() > MAX_TIME)
+            && (self.known.len() >= MAX_PATHS
+                || self.chars_left == 0
+                || self.started.elapsed() > MAX_TIME)
         {
             self.exhaust();
         }
         self.is_exhausted
+    }
+
+    /// Counts the characters of a value.
+    pub(super) fn spend(&mut self, chars: usize) {
+        self.chars_left = self.chars_left.saturating_sub(chars + VALUE_CHARS);
     }
 
     /// Returns the time since the check began.

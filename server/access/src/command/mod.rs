@@ -22,7 +22,10 @@ mod scripts;
 mod syntax;
 mod tree;
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+};
 
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
 
@@ -48,8 +51,6 @@ const MAX_SCRIPTS: usize = 200;
 /// Maximum nesting of scripts, compound commands, and commands that run others. Bounds the use of
 /// the stack.
 const MAX_NESTING: usize = 64;
-/// Maximum values of a variable.
-const MAX_VALUES: usize = 64;
 /// Maximum possible working directories.
 const MAX_DIRS: usize = 32;
 
@@ -109,16 +110,11 @@ struct State {
 
 impl State {
     fn assign(&mut self, name: &str, values: impl IntoIterator<Item = Field>) {
-        let known = self.variables.entry(name.to_owned()).or_default();
-        let mut count = 0;
-        for value in values {
-            let is_known = |known: &Field| known.units == value.units && known.names.is_empty();
-            if !known.iter().any(is_known) {
-                known.insert(count, value);
-                count += 1;
-            }
-        }
-        known.truncate(MAX_VALUES);
+        let known = self.variables.remove(name).unwrap_or_default();
+        let mut seen = HashSet::new();
+        let is_new = |value: &Field| !value.names.is_empty() || seen.insert(value.units.clone());
+        let values = values.into_iter().chain(known).filter(is_new).collect();
+        self.variables.insert(name.to_owned(), values);
     }
 
     /// Changes the directory like `cd`; `None` if the directory is unknown.
@@ -213,6 +209,11 @@ impl Scope<'_, '_> {
     fn refuse_word(&mut self) {
         self.checker
             .refuse("a word of the command is too complex to check; simplify it");
+    }
+
+    /// Counts characters of a value. The check ends if there are too many of them.
+    fn spend(&mut self, chars: usize) {
+        self.checker.judge.spend(chars);
     }
 
     /// Returns whether a limit of the check is reached.

@@ -10,6 +10,7 @@ mod effects;
 mod invocation;
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
 };
@@ -414,7 +415,7 @@ impl Checker<'_> {
         let words = operands.iter().flat_map(|word| pieces(&word.text()));
         let words: Vec<String> = words.filter(|word| !word.starts_with('-')).collect();
         let named = words.iter().flat_map(|word| places(word));
-        let mut targets: Vec<AbsPath> = named.filter_map(folder).collect();
+        let mut targets: BTreeSet<AbsPath> = named.filter_map(folder).collect();
         if targets.len() < 2 {
             let above = dirs.iter().filter_map(|dir| dir.parent());
             let near = dirs.iter().map(PathBuf::as_path).chain(above);

@@ -12,6 +12,47 @@ fn an_overlong_command_is_denied() {
     assert_eq!(answer.denied.len(), 1);
 }
 
+/// Each value of a word counts, however many there are.
+#[test]
+fn all_of_many_values_are_checked() {
+    let workspace = workspace();
+    let names: Vec<String> = (0..300).map(|at| format!("f{at}")).collect();
+    let many = names.join(" ");
+    let letters: Vec<String> = ('a'..='z').map(String::from).collect();
+    let letters = letters.join(",");
+    let commands = |last: &str| {
+        [
+            format!("cat {{{},{last}}}", names.join(",")),
+            format!("F='{many} {last}'; cat $F"),
+            format!("F='{} {last}'; cat $F", "a".repeat(5_000)),
+            format!("for f in {many} {last}; do cat $f; done"),
+            format!("cat $(echo {many} {last})"),
+            format!("a=({many} {last}); cat \"${{a[@]}}\""),
+            format!("set -- {many} {last}; cat \"$@\""),
+            format!("f() {{ cat \"$@\"; }}; f {many} {last}"),
+            format!("echo {many} {last} | xargs cat"),
+            format!("echo {many} {last} | tr ' ' '\\n' | while read f; do cat $f; done"),
+            format!(
+                "while read f; do cat $f; done <<X\n{}\n{last}\nX",
+                names.join("\n")
+            ),
+            format!("tool --paths={}:{last}", names.join(":")),
+        ]
+    };
+    for command in commands("src/main.rs") {
+        let end = &command[command.len() - 40..];
+        assert!(workspace.denied(&command).is_empty(), "{end}");
+    }
+    let endless = [
+        format!("cat {{{letters}}}{{{letters}}}{{{letters}}}{{{letters}}}"),
+        "a=.env; ".to_owned() + &"a=$a$a; ".repeat(40) + "cat $a",
+    ];
+    for command in commands(".env").into_iter().chain(endless) {
+        let end = &command[command.len() - 40..];
+        assert!(!workspace.denied(&command).is_empty(), "{end}");
+    }
+}
+
 /// The matches of a pattern this large are unknown, so it may match any file.
 #[test]
 fn an_oversized_pattern_is_denied() {
