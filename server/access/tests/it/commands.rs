@@ -312,6 +312,7 @@ const DENIED: &[(&str, &str)] = &[
     ("cat ${CWD}/.e*", "${CWD}/.env"),
     ("cat **/.env", ".env"),
     ("cat @(a|.env)", ".env"),
+    ("cat secret.@(md|txt)", "secret.txt"),
     ("cat {a.txt,.env}", ".env"),
     ("cat .{a,env}", ".env"),
     ("cat {.e,x}{nv,y}", ".env"),

@@ -5,10 +5,10 @@ use std::{fmt::Write, fs, path::Path, process::Command, sync::Arc, thread, time:
 use base64::{Engine, prelude::*};
 use sightline_access::{
     Access, AccessView,
-    redact::{HiddenContents, KeptContents, Redactor},
+    redact::{HiddenContents, KeptContents, Redactor, contents_notice},
 };
 use sightline_base::path::{Root, Roots};
-use sightline_protocol::settings::Secrets;
+use sightline_protocol::{access::AccessRule, settings::Secrets};
 
 use crate::scratch::{abs, workspace, write};
 
@@ -181,6 +181,21 @@ fn colors_hide_nothing() {
     // Other texts keep their colors.
     let text = format!("\u{1b}[32mok{end} \u{1b}]0;title\u{7}\u{1b}");
     assert_eq!(redacted(&root, &text), text);
+}
+
+#[test]
+fn a_notice_names_the_rule_and_its_line() {
+    let notice = |line| {
+        let rule = AccessRule {
+            source: "rules".to_owned(),
+            line,
+            ..AccessRule::default()
+        };
+        contents_notice("a", Some(&rule))
+    };
+    let hidden = "[Sightline: the contents of a are hidden from agents by rules";
+    assert_eq!(notice(0), format!("{hidden}.]"));
+    assert_eq!(notice(7), format!("{hidden}:7.]"));
 }
 
 #[test]
