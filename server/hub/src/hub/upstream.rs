@@ -123,13 +123,13 @@ impl Hub {
     fn in_place_of(&self, uid: u64, generation: u64, line: &Line, why: &str) -> Option<Vec<u8>> {
         let server = &self.servers[self.current(uid, generation)?];
         let id = server.answered(&line.broken_id()?)?;
-        let name = &server.server.name;
+        let purpose = &server.in_flight.get(&id)?.purpose;
+        let (id, name) = (id.to_string(), &server.server.name);
+        let Purpose::Call { request, .. } = purpose else {
+            return Some(error_response(&id, -32603, why.trim_end_matches('.')));
+        };
         let why = format!("{why} The user can read `sightline mcp log {name}`");
-        let id_text = id.to_string();
-        Some(match &server.in_flight.get(&id)?.purpose {
-            Purpose::Call { request, .. } => refused(&id_text, &request.method, &why),
-            _ => error_response(&id_text, -32603, &why),
-        })
+        Some(refused(&id, &request.method, &why))
     }
 
     /// Uses the answer to a request.
