@@ -67,6 +67,15 @@ export class Project {
     return answer === "" ? undefined : JSON.parse(answer);
   }
 
+  /** Begins a turn of Claude Code before whose end the agent is gone. */
+  interrupt(session, prompt, name) {
+    const begin = JSON.stringify({ session_id: session, cwd: this.folder, prompt });
+    const args = ["hook", "UserPromptSubmit", "--agent", "claude", "--checkpoints"];
+    const agent = "const [program, input, ...args] = process.argv.slice(1); require('child_process').execFileSync(program, args, { input })";
+    execFileSync(process.execPath, ["-e", agent, "--", PROGRAM, begin, ...args], { cwd: this.folder, env: this.env });
+    this.hook("claude", "PreToolUse", session, { tool_name: "Write", tool_input: { file_path: path.join(this.folder, name), content: "" } });
+  }
+
   /** Runs a turn: the prompt, an edit of `files` (a text or, to delete it, `null`), and the end. */
   async turn(session, prompt, files, { agent = "claude", end = true } = {}) {
     const [before, call, after] = EVENTS[agent];

@@ -377,11 +377,14 @@ class Editor {
     assert.equal(code, 0);
   }
 
-  /** Runs the hook of Claude Code for an event of a session, as `agents install` connects it. */
-  async hook(event, fields, session = "s1", folder = this.workspace) {
+  /** Runs the hook of Claude Code for an event of a session, as `agents install` connects it; with `brief`, by an
+   * agent that ends at once. */
+  async hook(event, fields, session = "s1", folder = this.workspace, brief = false) {
     const arguments_ = ["hook", event, "--agent", "claude", "--checkpoints", "--storage", path.join(this.home, "data")];
     const env = { HOME: this.home, PATH: process.env.PATH };
-    const hook = spawn(given("SIGHTLINE_SERVER"), arguments_, { cwd: folder, env, stdio: ["pipe", "ignore", "inherit"] });
+    const agent = ["-e", "require('child_process').execFileSync(process.argv[1], process.argv.slice(2), { stdio: 'inherit' })", "--"];
+    const command = [...(brief ? [process.execPath, ...agent] : []), given("SIGHTLINE_SERVER"), ...arguments_];
+    const hook = spawn(command[0], command.slice(1), { cwd: folder, env, stdio: ["pipe", "ignore", "inherit"] });
     hook.stdin.end(JSON.stringify({ session_id: session, cwd: folder, ...fields }));
     const [code] = await once(hook, "exit");
     assert.equal(code, 0);

@@ -185,3 +185,11 @@ scenario("the disk usage is shown, and old checkpoints are removed", () => edito
   await editor.pickRow("Keep the newest 200 of each folder");
   await editor.toast("There are no checkpoints to remove.").waitFor();
 });
+
+scenario("a turn that was interrupted is not shown as one without changes", () => editor, async () => {
+  await editor.hook("UserPromptSubmit", { prompt: "stop here" }, undefined, undefined, true);
+  await editor.hook("PreToolUse", { tool_name: "Write", tool_input: { file_path: "mine.md" } });
+  await editor.command("Sightline: Refresh Checkpoints");
+  await editor.row("stop here").waitFor();
+  assert.match(await text("stop here"), /its end was not saved · claude-1\.\d+/);
+});

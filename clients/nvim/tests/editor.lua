@@ -230,18 +230,18 @@ function Editor:run(...)
   return ran.stdout .. ran.stderr
 end
 
---- Runs the hook of Claude Code for an event of a session, as `agents install` connects it.
-function Editor:hook(event, fields)
-  local input = vim.tbl_extend('keep', fields or {}, { session_id = 's1', cwd = self.cwd })
-  local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8' }
+--- Runs the hook of Claude Code for an event of a session, as `agents install` connects it. With `brief`,
+--- an agent that ends at once runs it.
+function Editor:hook(event, fields, brief)
+  local input = vim.json.encode(vim.tbl_extend('keep', fields or {}, { session_id = 's1', cwd = self.cwd }))
+  local command = { 'sightline', 'hook', event, '--agent', 'claude', '--checkpoints' }
+  if brief then
+    input = ('vim.system(%s, { stdin = %q }):wait()'):format(vim.inspect(command), input)
+    command = { vim.v.progpath, '-l', '-' }
+  end
+  local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8', VIMRUNTIME = vim.env.VIMRUNTIME }
   local ran = vim
-    .system({ 'sightline', 'hook', event, '--agent', 'claude', '--checkpoints' }, {
-      cwd = self.cwd,
-      clear_env = true,
-      env = environment,
-      text = true,
-      stdin = vim.json.encode(input),
-    })
+    .system(command, { cwd = self.cwd, clear_env = true, env = environment, text = true, stdin = input })
     :wait()
   return ran.stdout .. ran.stderr
 end

@@ -33,6 +33,14 @@ local function go(editor, text)
   return editor:wait([[return vim.api.nvim_get_current_line():find(..., 1, true) and vim.fn.getline('.')]], text)
 end
 
+test('a turn that was interrupted is not shown as one without changes', function()
+  local editor = start()
+  editor:hook('UserPromptSubmit', { prompt = 'stopped' }, true)
+  editor:hook('PreToolUse', { tool_name = 'Write', tool_input = { file_path = 'src/a.txt' } })
+  editor:press(':Sightline turns<CR>')
+  has(editor:wait_screen('claude-1.4'), 'claude-1.4  its end was not saved  stopped')
+end)
+
 test('turns are listed with what each changed, and restored', function()
   local editor, root = start()
   editor:press(':Sightline turns<CR>')

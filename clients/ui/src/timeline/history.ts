@@ -92,6 +92,8 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
   const time = running ? `since ${clock(startedAt)}, running` : when(startedAt) + (endedAt === undefined ? "" : `, ${duration(endedAt - startedAt)}`);
   const first = checkpoints.find(({ id }) => id === before);
   const label = first?.label;
+  const isUnknown = before && !after && !running;
+  const none = isUnknown ? "Its end was not saved." : `This turn ${running ? "has changed no files yet" : "changed no files"}.`;
   return {
     kind: "turn",
     id: name,
@@ -103,7 +105,7 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
     title: name,
     name: label ? `${name}: ${label}` : name,
     says: prompt ?? "no prompt stored",
-    changed: joined(", ", count ? plural(count, "file") : !running && "no changes", running && "running"),
+    changed: joined(", ", count ? plural(count, "file") : !running && (isUnknown ? "its end was not saved" : "no changes"), running && "running"),
     ...(count && { additions: sum(files, (file) => file.additions), deletions: sum(files, (file) => file.deletions) }),
     facts: facts(agent, time, head?.branch && `on ${head.branch}`),
     prompt,
@@ -112,7 +114,7 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
     before: name,
     after: `${name}+`,
     start: before,
-    ...(count ? { own: { from: name } } : { note: `This turn ${running ? "has changed no files yet" : "changed no files"}.` }),
+    ...(count ? { own: { from: name } } : { note: none }),
     target: { id: name, root, title: name, isTurn: true },
     action: "Restore before this turn …",
     checkpoints: present([before, after]),

@@ -485,7 +485,9 @@ function turnItem(node: TurnNode): vscode.TreeItem {
   item.iconPath = new vscode.ThemeIcon(turn.running === true ? "sync~spin" : "comment");
   const files = turn.files.length + (turn.moreFiles ?? 0);
   const sum = (part: "additions" | "deletions"): number => turn.files.reduce((total, file) => total + file[part], 0);
-  const size = files === 0 ? "no changes" : `+${sum("additions")} −${sum("deletions")} · ${count(files, "file")}`;
+  const isUnknown = isEdit && turn.after === undefined && turn.running !== true;
+  const none = isUnknown ? "its end was not saved" : "no changes";
+  const size = files === 0 ? none : `+${sum("additions")} −${sum("deletions")} · ${count(files, "file")}`;
   item.description = joined([size, turn.prompt === undefined ? undefined : turn.name, clock(turn.startedAt)]);
   const shared = turn.files.flatMap(({ path, sharedWith }) => (sharedWith ? [`${path}: shared with ${sharedWith.join(", ")}`] : []));
   item.tooltip = [

@@ -343,17 +343,17 @@ local function open(list)
   end)
 end
 
----@param files sightline.TurnFile[]
----@param more? integer
+---@param turn sightline.ListedTurn
 ---@return (string|string[])[]
-local function counts(files, more)
+local function counts(turn)
   local additions, deletions = 0, 0
-  for _, file in ipairs(files) do
+  for _, file in ipairs(turn.files) do
     additions, deletions = additions + file.additions, deletions + file.deletions
   end
-  local count = #files + (more or 0)
+  local count = #turn.files + (turn.moreFiles or 0)
   if count == 0 then
-    return { { '  no changes', 'SightlineFolder' } }
+    local is_unknown = turn.before and not turn.after and not turn.running
+    return { { is_unknown and '  its end was not saved' or '  no changes', 'SightlineFolder' } }
   end
   return {
     { ('  +%d'):format(additions), 'SightlineAdded' },
@@ -409,7 +409,7 @@ function M.turns(session, target)
         for _, turn in ipairs(result and result.turns or {}) do
           local has_changes = #turn.files > 0
           -- The prompt is last: it can be long, and the window cuts it off.
-          local parts = vim.list_extend({ { turn.name, 'SightlineName' } }, counts(turn.files, turn.moreFiles))
+          local parts = vim.list_extend({ { turn.name, 'SightlineName' } }, counts(turn))
           table.insert(parts, (turn.running and '  (running)' or '') .. '  ' .. (turn.prompt or ''))
           table.insert(rows, {
             at = turn.startedAt,
