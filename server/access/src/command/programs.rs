@@ -142,8 +142,8 @@ pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim v
 pub(super) const MAKES: NameList = "make gmake bmake";
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
-                             julia octave elixir groovy scala osascript ts-node tsx irb jshell guile ghc swift dart clojure \
-                             bb racket sbcl crystal raku";
+                             julia octave elixir groovy scala kotlin osascript ts-node tsx irb jshell guile ghc swift dart \
+                             clojure bb racket sbcl crystal raku go java rustc";
 /// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs of PowerShell that read files.
@@ -239,7 +239,9 @@ pub(super) fn row(name: &str, subcommand: Option<&str>) -> Option<&'static Progr
 /// Returns the index of the command that a wrapper such as `sudo` runs.
 pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     let name = program_name(&words.first()?.text());
-    if !has(WRAPPERS, &name) {
+    let row = row(&name, words.get(1).map(Field::text).as_deref());
+    // `docker cp` does not run `cp`.
+    if !has(WRAPPERS, &name) || row.is_some_and(|row| row.has_field("subcommands")) {
         return None;
     }
     let mut first = None;

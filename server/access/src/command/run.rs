@@ -19,7 +19,7 @@ use sightline_base::{fs::find_program, path::AbsPath};
 const MAX_PROGRAMS: usize = 16;
 /// Options that set the working directory.
 const FOLDER_OPTIONS: &str =
-    "-C --directory --cwd --chdir --work-tree --git-dir --prefix -WorkingDirectory";
+    "-C --directory --cwd --chdir -chdir --work-tree --git-dir --prefix -WorkingDirectory";
 
 impl Checker<'_> {
     /// Runs a command. The first word is the program.

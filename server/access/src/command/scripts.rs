@@ -238,7 +238,10 @@ impl Checker<'_> {
         } else if code_reads(program, code) {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
-            let names = names_in_code(program, code);
+            let mut names = names_in_code(program, code);
+            // `__DIR__ . '/x'`, `process.cwd() + '/x'`
+            let joined = |name: &String| Some(name.strip_prefix('/')?.to_owned());
+            names.extend(names.iter().filter_map(joined).collect::<Vec<_>>());
             // Commands that it runs may change what it reads.
             for name in &names {
                 self.embedded(name, state);
@@ -293,6 +296,7 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     let mut before = '(';
     let mut start = 0;
     let is_sed = has("sed gsed", program);
+    let is_command = is_command || code.contains("qx") || code.contains("%x");
     while let Some(at) = code[start..].find(is_path_char).filter(|_| !is_sed) {
         let at = start + at;
         before = code[..at].chars().next_back().unwrap_or(before);
@@ -362,12 +366,16 @@ fn code_reads(program: &str, code: &str) -> bool {
         "include", "require", "import(", "source", "getline", "cat", "copy", "rename", "glob",
         "stream", "slurp", "<", "`", "import ", "line", "foreach", "scan", "shell",
     ];
-    // Words in strings call nothing.
-    let outside: String = code.split(['\'', '"']).step_by(2).collect();
+    // Words in strings call nothing, except in `f"{open('x')}"`.
+    let parts = code.split(['\'', '"']).enumerate();
+    let calls =
+        |(at, part): &(usize, &str)| at % 2 == 0 || part.contains('{') && part.contains('(');
+    let outside: String = parts.filter(calls).map(|(_, part)| part).collect();
     let lower = outside.to_lowercase();
     is_listed(COMMAND_LANGUAGES, program)
         || has("sed gsed", program)
         || WORDS.iter().any(|word| lower.contains(word))
+        || runs_programs(code)
 }
 
 /// Returns the words that may be those of a command that code runs.

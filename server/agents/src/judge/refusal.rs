@@ -51,7 +51,10 @@ pub(super) fn denied_command(line: &str, command: &CommandAccess) -> Option<Refu
     };
     Some(Refusal {
         reason: match &command.instead {
-            Some(instead) => format!("{reason} Run instead: {}", without_folder(instead)),
+            Some(instead) => {
+                let (why, instead) = (reason.trim_end_matches(CONTINUE), without_folder(instead));
+                format!("{why}; run instead: {instead}")
+            }
             None => reason,
         },
         subject: Subject::Command(without_folder(line).to_owned()),
@@ -108,31 +111,29 @@ fn is_denied(path: &PathAccess) -> bool {
     path.access == AccessKind::Denied
 }
 
+/// Advice of a refusal without a command to run instead.
+const CONTINUE: &str = "; continue without it.";
+
 /// Returns that a path is hidden, by which rule, and what to do.
 fn hidden(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String {
     // Of a file whose content decides, the reason names the version.
     let content = reason.and_then(|reason| reason.split_once(HIDDEN_BECAUSE));
-    match (rule, reason) {
-        (Some(rule), _) if rule.line > 0 && content.is_some() => format!(
-            "{path} is hidden from agents because {} ({}:{}: {}); continue without it.",
-            content.map_or("", |(_, why)| why),
-            rule.source,
-            rule.line,
-            rule.pattern
-        ),
-        (Some(rule), _) if rule.line > 0 => format!(
-            "{path} is hidden from agents: {}:{}: {}; continue without it.",
-            rule.source, rule.line, rule.pattern
-        ),
-        (Some(rule), _) => format!(
-            "{path} is hidden from agents: a {} rule; continue without it.",
-            rule.source
-        ),
-        (None, Some(reason)) => {
-            format!("{path} is hidden from agents: {reason}; continue without it.")
+    let why = match (rule, content, reason) {
+        (Some(rule), content, _) if rule.line > 0 => {
+            let rule = format!("{}:{}: {}", rule.source, rule.line, rule.pattern);
+            content.map_or(format!(": {rule}"), |(_, why)| {
+                format!(" because {why} ({rule})")
+            })
         }
-        (None, None) => format!("{path} is hidden from agents; continue without it."),
-    }
+        (Some(rule), ..) => format!(": a {} rule", rule.source),
+        // A reason with two parts says what to do.
+        (None, _, Some(reason)) if reason.contains("; ") => {
+            return format!("{path} is hidden from agents: {reason}.");
+        }
+        (None, _, Some(reason)) => format!(": {reason}"),
+        (None, ..) => String::new(),
+    };
+    format!("{path} is hidden from agents{why}{CONTINUE}")
 }
 
 fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {
@@ -149,6 +150,7 @@ fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sightline_protocol::access::DeniedOperand;
 
     #[test]
     fn a_refusal_names_the_file_and_the_rule() {
@@ -174,6 +176,22 @@ mod tests {
             "a.key is hidden from agents because the version of commit abc contains a private key \
              (.clineignore:3: *.key); continue without it."
         );
+        let command = CommandAccess {
+            denied: vec![DeniedOperand {
+                path: "a.key".to_owned(),
+                reason: String::new(),
+                rule: paths[0].rule.clone(),
+            }],
+            instead: Some("grep --exclude=a.key -r x .".to_owned()),
+            ..CommandAccess::default()
+        };
+        assert_eq!(
+            denied_command("grep -r x .", &command).unwrap().reason,
+            "a.key is hidden from agents: .clineignore:3: *.key; run instead: grep --exclude=a.key -r x ."
+        );
+        let why = "whose content may change; read it in a separate command";
+        let expected = format!("a.key is hidden from agents: {why}.");
+        assert_eq!(hidden("a.key", None, Some(why)), expected);
         paths[0].access = AccessKind::Outside;
         assert_eq!(denied_path(&paths), None);
     }

@@ -168,7 +168,7 @@ fn a_refusal_says_what_to_do_instead() {
         (
             "Bash",
             json!({ "command": "grep -rn x ." }),
-            "Run instead: grep --exclude",
+            "; run instead: grep --exclude",
         ),
         (
             "Grep",

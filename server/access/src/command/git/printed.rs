@@ -498,10 +498,11 @@ impl Git {
         let texts: Vec<String> = self.words.iter().filter_map(Field::known).collect();
         if has("log whatchanged", &self.subcommand) && self.sets("-L") {
             // The files whose lines are printed.
-            let values = texts
-                .iter()
-                .filter(|text| text.starts_with("-L") || text.contains(','));
-            let files = values.filter_map(|text| Some(text.rsplit_once(':')?.1.to_owned()));
+            let is_value = |(at, text): &(usize, &String)| {
+                text.starts_with("-L") || *at > 0 && texts[at - 1] == "-L"
+            };
+            let values = texts.iter().enumerate().filter(is_value);
+            let files = values.filter_map(|(_, text)| Some(text.rsplit_once(':')?.1.to_owned()));
             return files.collect();
         }
         match texts.iter().position(|text| text == "--") {

@@ -7,6 +7,12 @@ use super::{
     EXCLUSIONS, MESSAGES, OUTPUTS, PLAIN, Program, Use, has, program_name, row,
 };
 
+/// Fields of a row with options that may be longer than a letter after one dash.
+const WITH_VALUES: &str = "texts values outputs code recursive shows_hidden";
+/// Fields of a row with options that may be abbreviated.
+const OPTIONS: &str =
+    "replaces_first texts values outputs code numbers lists names_only tree extracts never";
+
 /// The words of a command, split by the row of its program.
 pub(in crate::command) struct Arguments {
     pub(in crate::command) program: Option<&'static Program>,
@@ -284,15 +290,10 @@ impl Arguments {
 /// Returns whether a word with one dash is one option: `-name`, not `-n -a -m -e`.
 fn is_whole_option(program: &Program, text: &str) -> bool {
     let name = text.split('=').next().unwrap_or(text);
-    let lists = [
-        program.get("texts"),
-        program.get("values"),
-        program.get("outputs"),
-        program.get("code"),
-        program.get("recursive"),
-        program.get("shows_hidden"),
-    ];
-    name.len() > 2 && lists.iter().any(|list| has(list, name))
+    let is_named = |key| has(program.get(key), name);
+    // `-var-file=x` of a program that is not listed
+    let is_assigned = program.names.is_empty() && name.len() < text.len();
+    name.len() > 2 && (is_assigned || WITH_VALUES.split(' ').any(is_named))
 }
 
 /// Returns what a program does with the value of an option, or `None` if it is not known to have one.
@@ -332,22 +333,8 @@ fn leaves_out(name: &str) -> bool {
 
 /// Returns the full name of a long option, which may be abbreviated.
 fn full_name(program: &Program, given: &str) -> String {
-    let lists = [
-        program.get("replaces_first"),
-        program.get("texts"),
-        program.get("values"),
-        program.get("outputs"),
-        program.get("code"),
-        program.get("numbers"),
-        program.get("lists"),
-        program.get("names_only"),
-        program.get("tree"),
-        program.get("extracts"),
-        program.get("never"),
-    ];
-    let mut names = lists
-        .iter()
-        .flat_map(|names| names.split_ascii_whitespace());
+    let lists = OPTIONS.split(' ').map(|key| program.get(key));
+    let mut names = lists.flat_map(str::split_ascii_whitespace);
     let is_full = |name: &&str| *name == given;
     let found = if names.clone().any(|name| is_full(&name)) {
         None
