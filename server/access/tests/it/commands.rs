@@ -418,6 +418,7 @@ const ALLOWED: &[&str] = &[
     "   ",
     "ls",
     "cat public.txt",
+    "cat secret.@(md|txt).bak",
     "cargo test --workspace -- --nocapture",
     "git commit -m 'never print .env again'",
     "echo .env",
