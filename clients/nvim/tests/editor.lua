@@ -240,9 +240,8 @@ function Editor:hook(event, fields, brief)
     command = { vim.v.progpath, '-l', '-' }
   end
   local environment = { HOME = self.home, PATH = M.path, LANG = 'C.UTF-8', VIMRUNTIME = vim.env.VIMRUNTIME }
-  local ran = vim
-    .system(command, { cwd = self.cwd, clear_env = true, env = environment, text = true, stdin = input })
-    :wait()
+  local ran =
+    vim.system(command, { cwd = self.cwd, clear_env = true, env = environment, text = true, stdin = input }):wait()
   return ran.stdout .. ran.stderr
 end
 
