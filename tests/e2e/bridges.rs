@@ -25,7 +25,7 @@ use std::{
 
 use crate::harness::{Workspace, program, spawn_with, wait};
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 
 /// Longest wait for something that happens, and wait for something that does not.
 const SOON: Duration = Duration::from_secs(10);

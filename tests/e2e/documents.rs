@@ -22,10 +22,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
 use sightline_protocol::method::{
     CloseDiff, DidChangeFiles, Direction, METHODS, Method, Notification, OpenDiff, Request,
 };
+use sightline_testing::lsp_client::LspClient;
 
 use crate::{
     editors::neovim::sample,

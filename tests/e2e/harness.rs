@@ -10,9 +10,9 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline_base::path::AbsPath;
-use sightline_local::lsp_client::LspClient;
 use sightline_lsp::main_loop::{self, Options};
 use sightline_protocol::method::{ANY_REQUEST, METHODS};
+use sightline_testing::lsp_client::LspClient;
 use tempfile::TempDir;
 
 /// A temporary workspace folder with files, and a data directory.

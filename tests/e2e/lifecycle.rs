@@ -188,7 +188,7 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
         .spawn()
         .unwrap();
     let (output, input) = (shell.stdout.take().unwrap(), shell.stdin.take().unwrap());
-    let mut client = sightline_local::lsp_client::LspClient::new(output, input);
+    let mut client = sightline_testing::lsp_client::LspClient::new(output, input);
     client
         .request("initialize", workspace.initialize())
         .unwrap()
@@ -219,7 +219,7 @@ fn a_closed_output_ends_the_server() {
     drop(child.stdout.take());
     let silent = std::io::empty();
     let mut client =
-        sightline_local::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
+        sightline_testing::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
     // Responses are not read; sending may fail once the server is gone.
     let _ = client.start("initialize", workspace.initialize());
     let _ = client.start("sightline/listFiles", json!({}));
@@ -274,7 +274,7 @@ fn stdio_takes_precedence_over_other_arguments() {
             .spawn()
             .unwrap();
         let (output, input) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-        let mut client = sightline_local::lsp_client::LspClient::new(output, input);
+        let mut client = sightline_testing::lsp_client::LspClient::new(output, input);
         client
             .request("initialize", workspace.initialize())
             .unwrap()

@@ -7,7 +7,7 @@ use std::{
     fs,
     io::{self, IsTerminal},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -16,7 +16,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use sightline_base::path::{AbsPath, RelPath};
 use sightline_engine::{error::Error, plural::plural, render};
-use sightline_local::lsp_client::LspClient;
+use sightline_local::frame::{FrameReader, write_frame};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{
@@ -106,12 +106,19 @@ pub(super) fn run() -> Result<i32, Error> {
         return Err(Error::storage("demo failed: the server has no stdio pipes"));
     };
     let mut session = Session {
-        client: LspClient::new(input, output),
+        input: FrameReader::new(input),
+        output,
+        requests: 0,
         workspace,
         step: 0,
     };
     let played = session.run(&scratch.path().join("data"));
-    session.client.close();
+    let Session {
+        mut input, output, ..
+    } = session;
+    drop(output);
+    // What it writes at its end is not needed, but has to be read.
+    while let Ok(Some(_)) = input.next_frame() {}
     let status = server.wait().map_err(failed)?;
     played.map_err(failed)?;
     Ok(if status.success() { DONE } else { FAILURE })
@@ -127,7 +134,10 @@ fn sample(folder: &Path) -> io::Result<PathBuf> {
 }
 
 struct Session {
-    client: LspClient,
+    input: FrameReader<ChildStdout>,
+    output: ChildStdin,
+    /// Number of requests so far.
+    requests: u64,
     workspace: PathBuf,
     /// Number of the last step.
     step: u32,
@@ -150,7 +160,7 @@ impl Session {
             say(&format!("  {command:<28}  {DIM}{what}{DIM:#}"))?;
         }
         self.request("shutdown", Value::Null)?;
-        self.client.notify("exit", Value::Null)
+        self.notify("exit", Value::Null)
     }
 
     /// Opens the sample project as an editor does.
@@ -165,10 +175,10 @@ impl Session {
                 "capabilities": { "general": { "positionEncodings": ["utf-8"] } },
             }),
         )?;
-        self.client.notify("initialized", json!({}))?;
+        self.notify("initialized", json!({}))?;
         for name in TABS {
             let text = fs::read_to_string(self.workspace.join(name))?;
-            self.client.notify(
+            self.notify(
                 "textDocument/didOpen",
                 json!({ "textDocument": {
                     "uri": self.uri(name), "languageId": "text", "version": 1, "text": text,
@@ -178,7 +188,7 @@ impl Session {
         let shown = self.uri(TABS[0]);
         let unsaved = "# TODO: discounts\n";
         let start = json!({ "line": 0, "character": 0 });
-        self.client.notify(
+        self.notify(
             "textDocument/didChange",
             json!({
                 "textDocument": { "uri": shown, "version": 2 },
@@ -189,11 +199,9 @@ impl Session {
             .iter()
             .map(|name| json!({ "uri": self.uri(name) }))
             .collect();
-        self.client
-            .notify("sightline/didChangeTabs", json!({ "tabs": tabs }))?;
+        self.notify("sightline/didChangeTabs", json!({ "tabs": tabs }))?;
         let editors = json!({ "editors": [{ "uri": shown, "isActive": true }] });
-        self.client
-            .notify("sightline/didChangeVisibleEditors", editors)
+        self.notify("sightline/didChangeVisibleEditors", editors)
     }
 
     fn show_environment(&mut self) -> io::Result<()> {
@@ -211,10 +219,7 @@ impl Session {
 
     fn refuse_denied_file(&mut self) -> io::Result<()> {
         self.begin("It wants a denied file, and is refused")?;
-        match self
-            .client
-            .request(ReadFile::NAME, json!({ "path": ".env" }))?
-        {
+        match self.ask(ReadFile::NAME, json!({ "path": ".env" }))? {
             Err(error) => say(&format!(
                 "{REFUSED}refused{REFUSED:#}  {}",
                 error["message"].as_str().unwrap_or_default()
@@ -357,9 +362,37 @@ impl Session {
     }
 
     fn request(&mut self, method: &str, params: Value) -> io::Result<Value> {
-        self.client
-            .request(method, params)?
+        self.ask(method, params)?
             .map_err(|error| io::Error::other(format!("{method}: {error}")))
+    }
+
+    /// Sends a request and returns the result, or the error. Requests of the server are answered with `null`.
+    fn ask(&mut self, method: &str, params: Value) -> io::Result<Result<Value, Value>> {
+        self.requests += 1;
+        let id = json!(self.requests);
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        while let Some(frame) = self.input.next_frame()? {
+            let body = frame.map_err(|why| io::Error::other(format!("{why:?}")))?;
+            let mut message: Value = serde_json::from_slice(&body)?;
+            if message.get("method").is_none() && message["id"] == id {
+                return Ok(match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].take()),
+                });
+            }
+            if let (Some(_), Some(asked)) = (message.get("method"), message.get("id")) {
+                self.send(&json!({ "jsonrpc": "2.0", "id": asked, "result": null }))?;
+            }
+        }
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn notify(&mut self, method: &str, params: Value) -> io::Result<()> {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+    }
+
+    fn send(&mut self, message: &Value) -> io::Result<()> {
+        write_frame(&mut self.output, message.to_string().as_bytes())
     }
 
     fn uri(&self, name: &str) -> String {

@@ -4,7 +4,6 @@
 //! Modules:
 //!
 //! - `frame`: `Content-Length` framing of messages
-//! - `lsp_client`: a client with timeouts, for the demo and the tests
 //! - `listener`, `token`, `discovery`, `socket`: connections on loopback and local sockets, limited in
 //!   number; the secret of a listener and the check of hosts and origins; the files by which programs
 //!   find it
@@ -14,7 +13,6 @@
 pub mod discovery;
 pub mod frame;
 pub mod listener;
-pub mod lsp_client;
 pub mod process;
 #[cfg(unix)]
 pub mod socket;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 use tokio_tungstenite::tungstenite::{
     self, Message, WebSocket, client::IntoClientRequest, http::HeaderValue,
 };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 
 use crate::{
     harness::{Workspace, finished, open_in, program, spawn_with, wait},

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sightline_hub::tools::text;
 use sightline_ipc as ipc;
-use sightline_local::lsp_client::LspClient;
 use sightline_protocol::method::METHODS;
+use sightline_testing::lsp_client::LspClient;
 
 use crate::{
     harness::{Workspace, finished, program, spawn_in, wait},

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 
 use crate::{
     checkpoints::id,

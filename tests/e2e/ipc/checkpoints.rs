@@ -3,7 +3,7 @@
 use std::{fs, process::Child, time::Duration};
 
 use serde_json::{Value, json};
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 
 use crate::{
     checkpoints::{id, second_root},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::json;
-use sightline_local::lsp_client::LspClient;
+use sightline_testing::lsp_client::LspClient;
 
 use super::{Client, FILES};
 use crate::harness::{Server, Workspace, open_in, program, spawn_in, wait};

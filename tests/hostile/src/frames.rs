@@ -4,11 +4,9 @@
 use std::io::Read;
 
 use serde_json::{Value, json};
-use sightline_local::{
-    frame::{Frame, FrameReader, write_frame},
-    lsp_client::LspClient,
-};
+use sightline_local::frame::{Frame, FrameReader, write_frame};
 use sightline_lsp::main_loop::{self, Options};
+use sightline_testing::lsp_client::LspClient;
 
 use crate::draw::Draw;
 

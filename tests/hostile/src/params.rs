@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Map, Value, json};
 use sightline_base::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
-use sightline_local::lsp_client::LspClient;
 use sightline_lsp::main_loop::{self, Options};
 use sightline_protocol::method::{Direction, METHODS, Method};
+use sightline_testing::lsp_client::LspClient;
 use tempfile::TempDir;
 
 use crate::draw::Draw;

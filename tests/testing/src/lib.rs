@@ -1,4 +1,4 @@
-//! Helpers shared by the tests of several crates. Depends on none of them.
+//! Helpers shared by the tests of several crates.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 pub mod files;
 pub mod fixtures;
 pub mod git;
+pub mod lsp_client;
 pub mod process;
 #[cfg(unix)]
 pub mod special_files;

@@ -1,4 +1,4 @@
-//! A small LSP client with timeouts, for the demo and the tests.
+//! A small LSP client with timeouts.
 
 use std::{
     io::{self, Read, Write},
@@ -8,8 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-
-use crate::frame::{FrameReader, write_frame};
+use sightline_local::frame::{FrameReader, write_frame};
 
 /// Returns the result for a request of the server, or `None` to leave it unanswered.
 pub type Answerer = Box<dyn FnMut(&str, &Value) -> Option<Value> + Send>;
