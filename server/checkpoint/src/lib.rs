@@ -76,7 +76,7 @@ pub use turns::{
     Turn, TurnFilter, TurnName, TurnStart,
 };
 pub use worktree::{
-    dirty_set::{ChangeSource, Changes, DirtySet},
+    dirty_set::{ChangeSource, Changes},
     exclusions::SavedExclusions,
     permissions::{ReadPermission, RestrictedPath},
 };

@@ -3,9 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::capture_support::{Bench, exclusions, git_in};
+use crate::dirty_set::DirtySet;
 use proptest::prelude::*;
 use sightline_base::{cancel::Cancel, path::RelPath};
-use sightline_checkpoint::{ChangeSource, Changes, DirtySet, Keep, Request};
+use sightline_checkpoint::{ChangeSource, Changes, Keep, Request};
 use sightline_protocol::error::ErrorKind;
 
 fn rel(path: &str) -> RelPath {

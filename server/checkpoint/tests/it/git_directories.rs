@@ -3,9 +3,10 @@
 use std::{fs, path::Path};
 
 use crate::capture_support::{Bench, git_in};
+use crate::dirty_set::DirtySet;
 use crate::restore_support::{Ground, all};
 use sightline_base::path::RelPath;
-use sightline_checkpoint::{ChangeSource, Checkpoint, DirtySet, Request};
+use sightline_checkpoint::{ChangeSource, Checkpoint, Request};
 
 fn skipped(checkpoint: &Checkpoint) -> Vec<(&str, &str)> {
     let skipped = checkpoint.metadata.skipped.iter();

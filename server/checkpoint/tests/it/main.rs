@@ -14,6 +14,7 @@ mod commit;
 mod concurrent_prune;
 mod denied;
 mod diff;
+mod dirty_set;
 mod git_directories;
 mod properties;
 mod restore;

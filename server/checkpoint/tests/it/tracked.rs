@@ -5,9 +5,10 @@ mod restores;
 use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::capture_support::{Bench, exclusions, git_in};
+use crate::dirty_set::DirtySet;
 use crate::restore_support::{Ground, rel};
 use proptest::prelude::*;
-use sightline_checkpoint::{ChangeSource, DirtySet, Oid, Request, Side};
+use sightline_checkpoint::{ChangeSource, Oid, Request, Side};
 
 /// Lists the files of a checkpoint with only `paths` reported as changed.
 fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {

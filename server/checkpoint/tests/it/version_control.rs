@@ -3,9 +3,10 @@
 use std::{fs, path::Path};
 
 use crate::capture_support::{Bench, git, git_in, run};
+use crate::dirty_set::DirtySet;
 use crate::restore_support::{Ground, all};
 use sightline_base::path::RelPath;
-use sightline_checkpoint::{ChangeSource, DirtySet, Oid, Request};
+use sightline_checkpoint::{ChangeSource, Oid, Request};
 
 /// Systems with the folder of their data, files in it, and similar paths that are captured.
 const SYSTEMS: [(&str, &str, &[&str], &[&str]); 10] = [
