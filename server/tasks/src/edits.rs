@@ -4,7 +4,7 @@
 //! Each operation appends entries to the log and never removes a message. Parent links
 //! determine which messages are current. An operation is durable before it takes effect.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr};
 
 use serde_json::{Number, value::RawValue};
 use sightline_base::{
@@ -50,13 +50,6 @@ pub struct CompactedMessage<'a> {
     pub source: Option<usize>,
 }
 
-/// A stored compaction.
-#[derive(Clone, Debug)]
-pub struct Compacted {
-    /// The compacted conversation.
-    pub conversation: Arc<Conversation>,
-}
-
 /// Id of a rewind, for undoing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RewindId(Uuid);
@@ -94,7 +87,7 @@ impl TaskStore {
         compaction: &Compaction<'_>,
         meta: &EntryMeta,
         cancel: &Cancel,
-    ) -> Result<CommitResult<Compacted>, Error> {
+    ) -> Result<CommitResult, Error> {
         if compaction.messages.is_empty() {
             return Err(Error::invalid(
                 "a compacted conversation must have at least one message",
@@ -123,9 +116,8 @@ impl TaskStore {
                 })?);
             }
             let written = log.append(lock, &[line])?;
-            let conversation = log.conversation();
-            write_history_file(dir, lock, &conversation.truncation.history);
-            Ok((CommitResult::Stored(Compacted { conversation }), Some(written)))
+            write_history_file(dir, lock, &log.conversation().truncation.history);
+            Ok((CommitResult::Stored, Some(written)))
         })
     }
 

@@ -50,7 +50,7 @@ use sightline_conversation::error::Error as ConversationError;
 
 pub use calibration::{load_calibration, store_calibration};
 pub use conversation::{Conversation, ConversationInfo, RewindPoint, StoredMessage};
-pub use edits::{Compacted, CompactedMessage, Compaction, RewindId};
+pub use edits::{CompactedMessage, Compaction, RewindId};
 pub use entry::EntryOrigin;
 pub use entry::truncation_record::TruncationState;
 pub use import::ImportedTask;
@@ -89,9 +89,9 @@ pub struct Appended {
 
 /// The result of storing a decision on a conversation.
 #[derive(Clone, Debug)]
-pub enum CommitResult<T> {
+pub enum CommitResult {
     /// The decision is stored.
-    Stored(T),
+    Stored,
     /// Another decision was stored first. Nothing was stored; decide again on this conversation.
     Conflict(Arc<Conversation>),
 }
@@ -179,20 +179,20 @@ impl TaskStore {
         time: &Number,
         meta: &EntryMeta,
         cancel: &Cancel,
-    ) -> Result<CommitResult<()>, Error> {
+    ) -> Result<CommitResult, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation();
             if !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
             if *now.truncation == *truncation {
-                return Ok((CommitResult::Stored(()), None));
+                return Ok((CommitResult::Stored, None));
             }
             let mut line = LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
             line.truncation = Some(truncation.to_record(time, &now.uuids()));
             let written = log.append(lock, &[line])?;
             write_history_file(dir, lock, &truncation.history);
-            Ok((CommitResult::Stored(()), Some(written)))
+            Ok((CommitResult::Stored, Some(written)))
         })
     }
 

@@ -257,7 +257,7 @@ fn break_lines(scratch: &Scratch, log: &str, broken: &[usize]) {
 fn compact_from(scratch: &Scratch, from: usize, now: i64) {
     let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
     let stored = compact(&scratch.store, &seen, from, now).unwrap();
-    assert!(matches!(stored, CommitResult::Stored(_)));
+    assert!(matches!(stored, CommitResult::Stored));
 }
 
 fn without(lost: usize, count: usize) -> Vec<String> {

@@ -239,7 +239,7 @@ fn rich(scratch: &Scratch) {
     let stored = scratch
         .store
         .compact(&task, &seen, &compaction, &meta, &cancel);
-    assert!(matches!(stored.unwrap(), CommitResult::Stored(_)));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored));
     scratch.append(
         "t",
         &[r#"{"role":"user", "content":"\ud800 é"}"#],

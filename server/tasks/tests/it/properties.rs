@@ -159,7 +159,7 @@ impl Run {
                     &meta,
                     &cancel,
                 );
-                assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+                assert!(matches!(stored.unwrap(), CommitResult::Stored));
                 if truncation != self.model.truncation {
                     self.model.log(truncation, self.now);
                 }
@@ -236,7 +236,7 @@ impl Run {
         let (meta, cancel) = (self.meta(), Cancel::default());
         let store = &self.scratch.store;
         let stored = store.compact(&at("t"), &seen, &compaction, &meta, &cancel);
-        assert!(matches!(stored.unwrap(), CommitResult::Stored(_)));
+        assert!(matches!(stored.unwrap(), CommitResult::Stored));
         let raw = |message: &CompactedMessage<'_>| RawValue::get(message.message).to_owned();
         let messages = compaction.messages.iter().map(raw).collect();
         let before = std::mem::take(&mut self.model);

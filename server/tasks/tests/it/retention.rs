@@ -198,7 +198,7 @@ fn server_tools_are_resumed_in_whole_pairs() {
                     &EntryMeta::default(),
                     &cancel,
                 );
-                assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+                assert!(matches!(stored.unwrap(), CommitResult::Stored));
             }
             let scratch = scratch.reopened();
             let resumed = resume(&scratch, &[], &[]);
@@ -247,7 +247,7 @@ fn resume_returns_the_messages_to_send() {
         &EntryMeta::default(),
         &cancel,
     );
-    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored));
     let resumed = resume(&scratch, &[], &[]);
     let mut expected = vec![messages[0].clone()];
     expected.push(messages[1].replace("assistant 1", "left out"));

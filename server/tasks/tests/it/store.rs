@@ -127,7 +127,7 @@ fn truncation_is_logged_and_copied_to_the_history_file() {
             .store_truncation(&at("t"), seen, wanted, &9.into(), &meta, &cancel)
             .unwrap()
     };
-    assert!(matches!(store(&seen, &wanted), CommitResult::Stored(())));
+    assert!(matches!(store(&seen, &wanted), CommitResult::Stored));
     let mirror = scratch.file("t", "context_history.json");
     assert_eq!(mirror, wanted.history.clone().into_value().to_string());
     for store in [scratch.store.clone(), scratch.again()] {
@@ -144,13 +144,13 @@ fn truncation_is_logged_and_copied_to_the_history_file() {
     scratch.append("t", &[&says("user", "more")], 10);
     assert!(matches!(
         store(&now, &truncation(5, 5, 9)),
-        CommitResult::Stored(())
+        CommitResult::Stored
     ));
     let lines = scratch.log("t").lines().count();
     let now = scratch.store.load(&at("t"), &cancel).unwrap();
     assert!(matches!(
         store(&now, &truncation(5, 5, 9)),
-        CommitResult::Stored(())
+        CommitResult::Stored
     ));
     assert_eq!(scratch.log("t").lines().count(), lines, "nothing new");
     // The history file is derived from the log, not the other way round.
@@ -176,7 +176,7 @@ fn truncation_of_a_copied_task_is_read() {
         &EntryMeta::default(),
         &Cancel::default(),
     );
-    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored));
     let now = scratch.again().load(&at("t"), &Cancel::default()).unwrap();
     assert_eq!(*now.truncation, wanted);
 }
@@ -196,7 +196,7 @@ fn truncation_follows_its_messages_when_a_line_is_lost() {
         &meta,
         &cancel,
     );
-    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored));
     let log = scratch.log("t");
     let mut lines: Vec<&str> = log.lines().collect();
     lines[3] = "{\"uuid\":";

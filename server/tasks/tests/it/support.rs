@@ -13,7 +13,7 @@ use sightline_base::{
 use sightline_protocol::compaction::CompactionTrigger;
 use sightline_tasks::error::Error;
 use sightline_tasks::{
-    CommitResult, Compacted, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
+    CommitResult, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
 };
 
 pub(crate) struct Scratch {
@@ -131,7 +131,7 @@ pub(crate) fn compact(
     seen: &Conversation,
     from: usize,
     now: i64,
-) -> Result<CommitResult<Compacted>, Error> {
+) -> Result<CommitResult, Error> {
     let summary = raw(&says("user", "summary"));
     let mut messages = vec![CompactedMessage {
         message: &summary,

@@ -66,7 +66,7 @@ pub fn run(
             let answer = applied.clone().into_result(conversation.items);
             let Some(first) = &applied.first else {
                 // Nothing was removed, so there is nothing to store.
-                return Ok((answer, CommitResult::Stored(())));
+                return Ok((answer, CommitResult::Stored));
             };
             let summary = CompactedMessage {
                 message: first,
@@ -87,16 +87,10 @@ pub fn run(
             let meta = entry_meta(context, MessageMeta::default());
             let seen = &stored.conversation;
             let decided = store.compact(&task, seen, &compaction, &meta, &context.cancel)?;
-            Ok((
-                answer,
-                match decided {
-                    CommitResult::Stored(_) => CommitResult::Stored(()),
-                    CommitResult::Conflict(now) => CommitResult::Conflict(now),
-                },
-            ))
+            Ok((answer, decided))
         })?;
         // Messages were added concurrently: retry with them.
-        if let (answer, CommitResult::Stored(())) = outcome {
+        if let (answer, CommitResult::Stored) = outcome {
             return Ok(answer);
         }
     }
