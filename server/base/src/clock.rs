@@ -5,11 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Returns the current time in milliseconds since the Unix epoch. Never negative: returns 0 when
 /// the clock is set to an earlier time.
 pub fn now_millis() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-        })
+    now_nanos() / 1_000_000
 }
 
 /// Returns the current time in nanoseconds since the Unix epoch, as file stamps have it.

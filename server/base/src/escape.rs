@@ -7,30 +7,31 @@
 use std::borrow::Cow;
 
 /// Tags that structure the messages to a model. Untrusted text must not contain them.
-const TAGS: &[&str] = &[
-    "environment_details",
-    "file_content",
-    "final_file_content",
-    "folder_content",
-    "url_content",
-    "compacted_conversation",
-    "left_out_messages",
-    "explicit_instructions",
-    "task",
-    "feedback",
-    "answer",
-    "user_message",
-    "system",
-    "system-reminder",
-    "function_calls",
-    "function_results",
-    "tool_use",
-    "tool_result",
-];
+const TAGS: &str = "environment_details file_content final_file_content folder_content url_content compacted_conversation \
+     left_out_messages explicit_instructions task feedback answer user_message system system-reminder \
+     function_calls function_results tool_use tool_result";
 
 /// Formats bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Decodes octal escapes such as `\040` for a space.
+pub fn decode_octal(written: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written;
+    while let [byte, after @ ..] = rest {
+        let digits = after.get(..3).filter(|_| *byte == b'\\');
+        let decoded =
+            digits.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(decoded.unwrap_or(*byte));
+        rest = if decoded.is_some() {
+            &after[3..]
+        } else {
+            after
+        };
+    }
+    bytes
 }
 
 /// Escapes line breaks, invisible characters and tags.
@@ -107,7 +108,8 @@ fn is_tag(after: &str) -> bool {
     let end = name
         .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))
         .unwrap_or(name.len());
-    TAGS.iter().any(|tag| name[..end].eq_ignore_ascii_case(tag))
+    TAGS.split(' ')
+        .any(|tag| name[..end].eq_ignore_ascii_case(tag))
 }
 
 #[cfg(test)]

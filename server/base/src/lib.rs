@@ -21,8 +21,8 @@
 //! - `cancel`, `error`, `limits`: cancellation flag, error type, limits on input
 //! - `git`: the command `git`, for questions about a repository
 //! - `peer`: the user of a connection on loopback
-//! - `clock`, `plural`, `json_repair`: current time in milliseconds; the singular or plural of a
-//!   noun; unpaired surrogates in JSON written by JavaScript
+//! - `clock`, `plural`, `words`, `json_repair`: current time in milliseconds; the singular or plural of a
+//!   noun; lists of words; unpaired surrogates in JSON written by JavaScript
 
 pub mod cancel;
 pub mod clock;
@@ -38,3 +38,4 @@ pub mod peer;
 pub mod plural;
 pub mod storage;
 pub mod thread_pool;
+pub mod words;

@@ -139,11 +139,7 @@ fn prepare_agent_line(agent: &AgentLine) -> Result<Command, Error> {
     if settings.commands == AgentCommands::Check || program.is_own_line(&text) || is_visible() {
         return Ok(command(&words));
     }
-    let workspace = Workspace {
-        root: None,
-        storage: None,
-        json: false,
-    };
+    let workspace = Workspace::new(None, None);
     hide_from(
         &workspace,
         &offline::session(&workspace)?.snapshot(),
@@ -228,11 +224,7 @@ fn command_words(exec: &Exec) -> Result<Vec<OsString>, Error> {
 
 /// Hides the denied files from this process, unless the user's settings show them to the command.
 fn prepare(root: Option<PathBuf>, words: &[OsString]) -> Result<Command, Error> {
-    let workspace = Workspace {
-        root,
-        storage: None,
-        json: false,
-    };
+    let workspace = Workspace::new(root, None);
     let session = offline::session(&workspace)?.snapshot();
     if is_visible_to(&session.settings.access.visible_to, words) {
         return Ok(command(words));

@@ -63,11 +63,7 @@ pub(super) struct Init {
 }
 
 pub(super) fn run(arguments: &Init) -> Result<i32, Error> {
-    let workspace = Workspace {
-        root: arguments.root.clone(),
-        storage: None,
-        json: false,
-    };
+    let workspace = Workspace::new(arguments.root.clone(), None);
     let folder = offline::root(&workspace)?.path;
     let path = folder.as_path().join(RULE_FILE);
     if fs::symlink_metadata(&path).is_ok() {

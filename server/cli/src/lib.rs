@@ -294,6 +294,16 @@ struct Workspace {
     json: bool,
 }
 
+impl Workspace {
+    fn new(root: Option<PathBuf>, storage: Option<PathBuf>) -> Self {
+        Self {
+            root,
+            storage,
+            json: false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum ModeArgument {
     Act,

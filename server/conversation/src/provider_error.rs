@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 use serde_json::Value;
+use sightline_base::words::is_one_of;
 use sightline_protocol::conversation::ClassifyErrorResult;
 
 /// How the errors of one source say that a conversation is too long.
@@ -204,47 +205,22 @@ const TRANSIENT_STATUSES: [&str; 15] = [
 ];
 
 /// Names and codes of errors that may be temporary, in lower case.
-const TRANSIENT_CODES: &[&str] = &[
-    "api_error",
-    "apiconnectionerror",
-    "apiconnectiontimeouterror",
-    "deadline_exceeded",
-    "eai_again",
-    "econnaborted",
-    "econnrefused",
-    "econnreset",
-    "epipe",
-    "etimedout",
-    "internalserverexception",
-    "modelnotreadyexception",
-    "modeltimeoutexception",
-    "overloaded_error",
-    "rate_limit_error",
-    "rate_limit_exceeded",
-    "resource_exhausted",
-    "server_error",
-    "serviceunavailableexception",
-    "throttlingexception",
-    "timeouterror",
-    "timeout_error",
-    "toomanyrequestsexception",
-    "unavailable",
-    "und_err_body_timeout",
-    "und_err_connect_timeout",
-    "und_err_headers_timeout",
-    "und_err_socket",
-];
+const TRANSIENT_CODES: &str = "api_error apiconnectionerror apiconnectiontimeouterror deadline_exceeded eai_again econnaborted econnrefused \
+     econnreset epipe etimedout internalserverexception modelnotreadyexception modeltimeoutexception \
+     overloaded_error rate_limit_error rate_limit_exceeded resource_exhausted server_error \
+     serviceunavailableexception throttlingexception timeouterror timeout_error toomanyrequestsexception \
+     unavailable und_err_body_timeout und_err_connect_timeout und_err_headers_timeout und_err_socket";
 
 /// Maximum bytes read of a text in an error. The relevant message is at the start.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// Codes of errors that remain until the account is paid, whatever the status.
-const PERMANENT_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
+const PERMANENT_CODES: &str = "insufficient_quota billing_hard_limit_reached";
 
 /// Classifies an error. `provider` is the id of the provider that sent it.
 pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
     let of_provider = ProviderError(error, provider);
-    let context_window_exceeded = has_code(error, &["context_length_exceeded"])
+    let context_window_exceeded = has_code(error, "context_length_exceeded")
         || FORMATS
             .iter()
             .zip(PATTERNS.iter())
@@ -345,7 +321,7 @@ fn is_transient(error: &Value) -> bool {
 }
 
 /// Returns whether the name, type or code of the error is in `names`.
-fn has_code(error: &Value, names: &[&str]) -> bool {
+fn has_code(error: &Value, names: &str) -> bool {
     let paths = [
         "/name",
         "/type",
@@ -363,7 +339,7 @@ fn has_code(error: &Value, names: &[&str]) -> bool {
     paths
         .iter()
         .filter_map(|path| error.pointer(path)?.as_str())
-        .any(|name| names.contains(&&*name.to_ascii_lowercase()))
+        .any(|name| is_one_of(&name.to_ascii_lowercase(), names))
 }
 
 /// Returns the status in a message that quotes a JSON response.

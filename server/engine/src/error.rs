@@ -1,12 +1,11 @@
 //! The error type of this crate: the content of an error response.
 
-use std::fmt;
-
 use sightline_base::decision_log;
 use sightline_protocol::{access::AccessRule, decision::Decision, error::ErrorKind};
 
 /// A failed request or command. The errors of the other crates become one of these in `error_response`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     /// Stable kind, for programs.
     pub kind: ErrorKind,
@@ -60,11 +59,3 @@ impl Error {
         self
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}

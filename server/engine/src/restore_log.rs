@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use sightline_base::{clock::now_millis, escape, storage::atomic_file};
+use sightline_base::{clock::now_millis, escape, storage::atomic_file, words::first_of};
 use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose, restore::Scope};
 use sightline_protocol::checkpoint::short_id;
 
@@ -62,15 +62,8 @@ pub fn read(checkpoints: &Checkpoints) -> Vec<LoggedRestore> {
 fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String {
     let metadata = &checkpoint.metadata;
     let were = if files.len() == 1 { "was" } else { "were" };
-    let mut names: Vec<_> = files
-        .iter()
-        .take(MAX_NAMES)
-        .map(|name| escape::one_line(name))
-        .collect();
-    if files.len() > MAX_NAMES {
-        names.push(format!("and {} more", files.len() - MAX_NAMES).into());
-    }
-    let names = names.join(", ");
+    let names = files.iter().map(|name| escape::one_line(name).into_owned());
+    let names = first_of(&names.collect::<Vec<_>>(), MAX_NAMES);
     let files = plural(files.len() as u64, "file");
     if matches!(metadata.purpose, Purpose::Undo { .. }) {
         return format!("A restore was undone, which changed {files}: {names}.");

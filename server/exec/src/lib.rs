@@ -24,8 +24,6 @@ mod list;
 mod namespace;
 mod profile;
 
-use std::{error::Error, fmt};
-
 pub use sightline_protocol::access::Cover;
 
 pub use self::{
@@ -34,7 +32,8 @@ pub use self::{
 };
 
 /// Why files cannot be hidden, and what to do. Displayed as one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct CannotHide(String);
 
 impl CannotHide {
@@ -42,14 +41,6 @@ impl CannotHide {
         Self(reason.into())
     }
 }
-
-impl fmt::Display for CannotHide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for CannotHide {}
 
 /// Covers the paths, for this process and all processes that it starts. It cannot be undone. Does
 /// nothing if all are covered already.

@@ -1,8 +1,11 @@
 //! The secret in the address of the gateway, made once per user.
 
-use std::{fmt::Write as _, io, path::Path};
+use std::{io, path::Path};
 
-use sightline_base::storage::{Storage, atomic_file};
+use sightline_base::{
+    escape::hex,
+    storage::{Storage, atomic_file},
+};
 use subtle::ConstantTimeEq;
 use tempfile::NamedTempFile;
 
@@ -65,12 +68,8 @@ impl Secret {
 fn make(folder: &Path, path: &Path) -> io::Result<()> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let mut digits = String::new();
-    for byte in bytes {
-        let _ = write!(digits, "{byte:02x}");
-    }
     let mut file = NamedTempFile::new_in(folder)?;
-    io::Write::write_all(&mut file, digits.as_bytes())?;
+    io::Write::write_all(&mut file, hex(&bytes).as_bytes())?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),

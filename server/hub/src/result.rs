@@ -11,7 +11,9 @@ use std::{
 use serde_json::{Map, Value, json};
 use sightline_access::{
     AccessView,
-    redact::{HiddenContents, Redacted, Redactor, contents_notice, without_colors},
+    redact::{
+        HiddenContents, MIN_VALUE_BYTES, Redacted, Redactor, contents_notice, without_colors,
+    },
 };
 
 use sightline_agents::judge::Refusal;
@@ -21,8 +23,6 @@ use crate::names::{Hidden, Names};
 
 /// Maximum size of the text of a result, in bytes.
 const MAX_TEXT: usize = 4 << 20;
-/// Length of the shortest secret value, in bytes.
-const MIN_VALUE: usize = 12;
 /// Time to judge a result.
 const LIMIT: Duration = if cfg!(debug_assertions) {
     Duration::from_secs(5)
@@ -396,7 +396,7 @@ impl Cleaner<'_> {
 
 /// Returns whether a name of a member may be a path or contain a secret value.
 fn may_be_hidden(name: &str) -> bool {
-    name.contains(['/', '.']) || name.len() >= MIN_VALUE
+    name.contains(['/', '.']) || name.len() >= MIN_VALUE_BYTES
 }
 
 /// Returns whether a line says that nothing was found.

@@ -48,7 +48,9 @@ use sightline_base::path::Location;
 use sightline_protocol::{access::AccessRule, decision::HiddenFile};
 use zeroize::Zeroizing;
 
-pub use self::{kept::KeptContents, names::names_denied_file};
+pub use self::{
+    kept::KeptContents, names::names_denied_file, values::MIN_BYTES as MIN_VALUE_BYTES,
+};
 use self::{
     names::Names,
     search::{Match, Spellings},

@@ -14,7 +14,7 @@ use std::{
 use super::files;
 use crate::{AccessView, Denial};
 use sightline_base::{
-    escape::is_invisible,
+    escape::{decode_octal, is_invisible},
     limits,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
@@ -99,26 +99,8 @@ fn renamed(line: &str) -> Option<[String; 2]> {
 
 /// Decodes octal escapes such as `\303\251`. Returns `None` if there are none.
 fn without_octal(word: &str) -> Option<String> {
-    let bytes = word.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = bytes
-            .get(at + 1..at + 4)
-            .and_then(|digits| str::from_utf8(digits).ok());
-        let value = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match value {
-            Some(value) if byte == b'\\' => {
-                decoded.push(value);
-                at += 4;
-            }
-            _ => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    (decoded.len() < bytes.len()).then(|| String::from_utf8_lossy(&decoded).into_owned())
+    let decoded = decode_octal(word.as_bytes());
+    (decoded.len() < word.len()).then(|| String::from_utf8_lossy(&decoded).into_owned())
 }
 
 /// Decodes percent-encoding such as `%2E`. Returns `None` if there is none.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::secrets::content::CREDENTIALS;
 
 /// Length of the shortest value, in bytes. Shorter ones occur by chance.
-pub(super) const MIN_BYTES: usize = 12;
+pub const MIN_BYTES: usize = 12;
 /// Length of the longest value, in bytes.
 const MAX_BYTES: usize = 4096;
 /// Minimum entropy of a value, in bits per byte.

@@ -2,6 +2,8 @@
 //!
 //! Agents and their MCP servers have hundreds of tools, so arguments are not looked up by tool.
 
+use sightline_base::words::is_one_of;
+
 /// Words of names whose values are paths.
 const PATH_WORDS: &str = "path paths pathname pathnames file files filename filenames filepath filepaths dir dirs directory \
      directories folder folders include includes source sources destination uri uris url urls cwd workdir \
@@ -94,11 +96,6 @@ pub(super) fn kind(name: &str) -> Kind {
     } else {
         Kind::Other
     }
-}
-
-/// Returns whether a word is in a list of words.
-pub(super) fn is_one_of(word: &str, list: &str) -> bool {
-    list.split(' ').any(|listed| listed == word)
 }
 
 /// Splits `camelCase`, `snake_case` and other names into words of lowercase letters.

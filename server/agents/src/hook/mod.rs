@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use sightline_base::escape::hex;
 use sightline_protocol::environment::Mode;
 
 pub use block::{KnownSections, context_block, text_without_mode, told_sections};
@@ -300,11 +301,7 @@ pub fn task_id(agent: Agent, session: &str) -> String {
         id.push_str(session);
         return id;
     }
-    let hash: String = Sha256::digest(session)
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = hex(&Sha256::digest(session)[..8]);
     let room = MAX_TASK_ID - id.len() - hash.len() - 1;
     let session = session.chars().map(|c| if valid(c) { c } else { '_' });
     id.extend(session.take(room));

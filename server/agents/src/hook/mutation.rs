@@ -1,86 +1,33 @@
 //! Whether a tool call may change files. A doubtful one may.
 
+use sightline_base::words::is_one_of;
+
 use super::arguments;
 
 /// Words in the names of tools that change files.
-const EDIT_WORDS: &[&str] = &[
-    "edit", "write", "replace", "patch", "create", "insert", "append", "update", "delete",
-    "remove", "move", "rename", "save", "put", "modify", "upload", "download", "copy", "export",
-    "format", "restore", "revert", "undo", "checkout", "mkdir", "touch",
-];
+const EDIT_WORDS: &str = "edit write replace patch create insert append update delete remove move rename save put modify upload download \
+     copy export format restore revert undo checkout mkdir touch";
 /// Words in the names of tools that remove or move files.
 const REMOVE_WORDS: &[&str] = &["delete", "remove", "move", "rename"];
 /// Words of the names of tools that only read.
-const READ_WORDS: &[&str] = &[
-    "cat", "check", "diff", "fetch", "find", "get", "glob", "grep", "head", "info", "inspect",
-    "list", "log", "ls", "open", "read", "search", "show", "stat", "status", "tail", "tree",
-    "view",
-];
+const READ_WORDS: &str = "cat check diff fetch find get glob grep head info inspect list log ls open read search show stat status tail \
+     tree view";
 /// Words in the names of tools that list names, and the words that may be next to them.
 const LIST_WORDS: &str = "list ls tree";
 const LISTED_WORDS: &str =
     "allowed dir directories directory file files folder folders names sizes with";
 /// Programs that change no files, whatever their arguments.
-const READERS: &[&str] = &[
-    "basename",
-    "cat",
-    "cd",
-    "cmp",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "false",
-    "fgrep",
-    "file",
-    "grep",
-    "head",
-    "ls",
-    "md5sum",
-    "nl",
-    "od",
-    "printf",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "sha256sum",
-    "sleep",
-    "stat",
-    "tail",
-    "test",
-    "tr",
-    "true",
-    "type",
-    "uname",
-    "wc",
-    "which",
-    "whoami",
-];
+const READERS: &str = "basename cat cd cmp cut date df diff dirname du echo egrep false fgrep file grep head ls md5sum nl od printf \
+     ps pwd readlink realpath sha256sum sleep stat tail test tr true type uname wc which whoami";
 /// Subcommands of git that change no files without options for a file or a program.
-const GIT_READERS: &[&str] = &[
-    "blame",
-    "describe",
-    "diff",
-    "grep",
-    "log",
-    "ls-files",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "status",
-];
+const GIT_READERS: &str = "blame describe diff grep log ls-files rev-parse shortlog show status";
 /// Redirections that change no files.
 const HARMLESS_REDIRECTIONS: &[&str] = &["2>&1", "2>/dev/null", "&>/dev/null", ">/dev/null"];
 
 /// Returns whether the name of a tool says that it changes files.
 pub(super) fn is_edit(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
-    EDIT_WORDS.iter().any(|word| tool.contains(word))
+    EDIT_WORDS.split(' ').any(|word| tool.contains(word))
 }
 
 /// Returns whether the name of a tool says that it removes or moves files.
@@ -93,17 +40,17 @@ pub(super) fn removes(tool: &str) -> bool {
 pub(super) fn only_reads_files(tool: &str) -> bool {
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let words = arguments::words(name);
-    !is_edit(tool) && words.iter().any(|word| READ_WORDS.contains(&word.as_str()))
+    !is_edit(tool) && words.iter().any(|word| is_one_of(word, READ_WORDS))
 }
 
 /// Returns whether the name of a tool says that it lists names of files and nothing else.
 pub(super) fn lists_names(tool: &str) -> bool {
     let words = arguments::words(tool.rsplit("__").next().unwrap_or(tool));
-    let lists = |word: &String| arguments::is_one_of(word, LIST_WORDS);
+    let lists = |word: &String| is_one_of(word, LIST_WORDS);
     words.iter().any(lists)
         && words
             .iter()
-            .all(|word| lists(word) || arguments::is_one_of(word, LISTED_WORDS))
+            .all(|word| lists(word) || is_one_of(word, LISTED_WORDS))
 }
 
 /// Returns whether a command line may change files.
@@ -123,7 +70,9 @@ fn only_reads(part: &str) -> bool {
     match words.next() {
         None => true,
         Some("git") => {
-            words.next().is_some_and(|word| GIT_READERS.contains(&word))
+            words
+                .next()
+                .is_some_and(|word| is_one_of(word, GIT_READERS))
                 && !words.any(|word| {
                     let word = word.trim_start_matches(['"', '\'', '\\']);
                     // `--open-files-in-pager` runs a program. Options can be abbreviated.
@@ -138,7 +87,7 @@ fn only_reads(part: &str) -> bool {
                 .any(|action| word.starts_with(action))
         }),
         Some("rg") => !words.any(|word| word.starts_with("--pre")),
-        Some(program) => READERS.contains(&program),
+        Some(program) => is_one_of(program, READERS),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use sightline_base::words::is_one_of;
 
 use super::{
     arguments::{self, Kind},
@@ -16,34 +17,11 @@ use crate::Agent;
 /// Words of the names of arguments that select files by a pattern.
 const GLOB_WORDS: &[&str] = &["glob", "globs", "include", "includes"];
 /// Words that say, next to `search`, that a tool searches in the content of files.
-const CONTENT_WORDS: &[&str] = &[
-    "file",
-    "files",
-    "code",
-    "codebase",
-    "content",
-    "contents",
-    "text",
-    "workspace",
-    "project",
-    "repo",
-    "repository",
-    "pattern",
-    "start",
-];
+const CONTENT_WORDS: &str = "file files code codebase content contents text workspace project repo repository pattern start";
 /// Hosts of code, in the names of tools that search there.
 const CODE_HOSTS: &[&str] = &["github", "gitlab", "bitbucket", "sourcegraph"];
 /// Servers whose tools search on other machines.
-const REMOTE_SERVERS: &[&str] = &[
-    "gdrive",
-    "slack",
-    "sentry",
-    "linear",
-    "jira",
-    "confluence",
-    "atlassian",
-    "notion",
-];
+const REMOTE_SERVERS: &str = "gdrive slack sentry linear jira confluence atlassian notion";
 
 /// A search in the content of files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -321,11 +299,7 @@ pub(super) fn searches_content(tool: &str) -> bool {
     let name = tool.rsplit("__").next().unwrap_or(tool);
     let words = arguments::words(name);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let has_content = || {
-        words
-            .iter()
-            .any(|word| CONTENT_WORDS.contains(&word.as_str()))
-    };
+    let has_content = || words.iter().any(|word| is_one_of(word, CONTENT_WORDS));
     let lower = tool.to_ascii_lowercase();
     // The search of the file system server returns names.
     if lower.ends_with("filesystem__search_files") {
@@ -345,7 +319,7 @@ fn is_remote(tool: &str) -> bool {
     let lower = tool.to_ascii_lowercase();
     let server = lower.rsplit_once("__").map_or("", |(server, _)| server);
     let server = server.strip_prefix("mcp__").unwrap_or(server);
-    REMOTE_SERVERS.contains(&server) || CODE_HOSTS.iter().any(|host| lower.contains(host))
+    is_one_of(server, REMOTE_SERVERS) || CODE_HOSTS.iter().any(|host| lower.contains(host))
 }
 
 fn strings(value: &Value, found: &mut Vec<String>) {

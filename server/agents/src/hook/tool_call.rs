@@ -6,6 +6,7 @@ mod collector;
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
+use sightline_base::words::is_one_of;
 
 use super::{
     ParseError,
@@ -251,7 +252,7 @@ fn runs_code(tool: &str) -> bool {
 
 fn has_word(tool: &str, list: &str) -> bool {
     let words = arguments::words(tool);
-    words.iter().any(|word| arguments::is_one_of(word, list))
+    words.iter().any(|word| is_one_of(word, list))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sightline_base::escape::hex;
 use toml_edit::DocumentMut;
 
 /// Returns whether the user has approved all of our hooks in `hooks.json`. `config` is the text
@@ -56,8 +57,7 @@ fn trusted_hash(event: &str, hook: &Value, matcher: &Value) -> String {
         identity["matcher"] = matcher.clone();
     }
     let digest = Sha256::digest(identity.to_string().as_bytes());
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    format!("sha256:{}", hex(&digest))
 }
 
 /// `PreToolUse` is `pre_tool_use`.

@@ -1,9 +1,10 @@
 //! Why a configuration file cannot be edited.
 
 /// A file that cannot be edited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not valid.
+    #[error("the file is not valid {format}, line {line}: {message}")]
     Syntax {
         /// `JSON` or `TOML`.
         format: &'static str,
@@ -13,6 +14,9 @@ pub enum EditError {
         message: String,
     },
     /// The agent reads JSON without comments only, and ignores the file.
+    #[error(
+        "invalid JSON, line {line}: {agent} ignores the file (comments are not allowed, nor are trailing commas)"
+    )]
     Ignored {
         /// The agent's name for users.
         agent: &'static str,
@@ -20,62 +24,37 @@ pub enum EditError {
         line: usize,
     },
     /// This is not an object; names from the top.
+    #[error("{} is not an object", object(.0))]
     NotAnObject(Vec<String>),
     /// This is not an array.
+    #[error("`{0}` is not an array")]
     NotAnArray(&'static str),
     /// The table is written inline, so no table can be added below it.
+    #[error("`{0}` is an inline table; write it as [{0}.NAME] tables")]
     InlineTable(&'static str),
     /// An entry with our name starts another program.
+    #[error("`{0}` is there, but does not start `sightline mcp`; rename or remove it")]
     NotOurs(String),
     /// The file was not written by this program.
+    #[error(
+        "the file is there, but `sightline agents install` did not write it; rename or remove it"
+    )]
     NotOurFile,
     /// A name is written twice in one object.
+    #[error("`{0}` is written twice; remove one of them")]
     DuplicateName(String),
     /// The edit would change something else.
+    #[error("the entry cannot be changed without changing others; change it by hand")]
     OtherChange,
     /// Why requests to models cannot go through the gateway.
+    #[error("{0}")]
     Refused(String),
 }
 
-impl std::fmt::Display for EditError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Syntax {
-                format,
-                line,
-                message,
-            } => write!(f, "the file is not valid {format}, line {line}: {message}"),
-            Self::Ignored { agent, line } => write!(
-                f,
-                "invalid JSON, line {line}: {agent} ignores the file (comments are not allowed, nor are trailing commas)"
-            ),
-            Self::NotAnObject(names) if names.is_empty() => {
-                f.write_str("the file is not an object")
-            }
-            Self::NotAnObject(names) => write!(f, "`{}` is not an object", names.join(".")),
-            Self::NotAnArray(name) => write!(f, "`{name}` is not an array"),
-            Self::InlineTable(name) => {
-                write!(
-                    f,
-                    "`{name}` is an inline table; write it as [{name}.NAME] tables"
-                )
-            }
-            Self::NotOurs(name) => write!(
-                f,
-                "`{name}` is there, but does not start `sightline mcp`; rename or remove it"
-            ),
-            Self::NotOurFile => {
-                f.write_str("the file is there, but `sightline agents install` did not write it; rename or remove it")
-            }
-            Self::DuplicateName(name) => {
-                write!(f, "`{name}` is written twice; remove one of them")
-            }
-            Self::OtherChange => f.write_str(
-                "the entry cannot be changed without changing others; change it by hand",
-            ),
-            Self::Refused(why) => f.write_str(why),
-        }
+/// Names what is not an object.
+fn object(names: &[String]) -> String {
+    match names {
+        [] => "the file".to_owned(),
+        names => format!("`{}`", names.join(".")),
     }
 }
-
-impl std::error::Error for EditError {}

@@ -9,25 +9,10 @@ use super::Scope;
 use crate::Agent;
 
 /// Variables that move the configuration of an agent.
-pub(crate) const VARIABLES: &[&str] = &[
-    "CLAUDE_CONFIG_DIR",
-    "CLINE_DATA_DIR",
-    "CLINE_DIR",
-    "CLINE_GLOBAL_SETTINGS_PATH",
-    "CLINE_LOG_PATH",
-    "CLINE_MCP_SETTINGS_PATH",
-    "CODEX_HOME",
-    "COPILOT_HOME",
-    "GEMINI_CLI_HOME",
-    "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
-    "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
-    "OPENCODE_CONFIG",
-    "OPENCODE_CONFIG_DIR",
-    "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
-    "QWEN_CODE_SYSTEM_SETTINGS_PATH",
-    "QWEN_HOME",
-    "XDG_CONFIG_HOME",
-];
+pub(crate) const VARIABLES: &str = "CLAUDE_CONFIG_DIR CLINE_DATA_DIR CLINE_DIR CLINE_GLOBAL_SETTINGS_PATH CLINE_LOG_PATH CLINE_MCP_SETTINGS_PATH \
+     CODEX_HOME COPILOT_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_DEFAULTS_PATH GEMINI_CLI_SYSTEM_SETTINGS_PATH \
+     OPENCODE_CONFIG OPENCODE_CONFIG_DIR QWEN_CODE_SYSTEM_DEFAULTS_PATH QWEN_CODE_SYSTEM_SETTINGS_PATH QWEN_HOME \
+     XDG_CONFIG_HOME";
 
 /// The folders that hold the agents' configuration.
 #[derive(Clone, Debug)]
@@ -44,19 +29,19 @@ impl Locations {
     /// Creates it with the values of variables. Agents read a relative path from their own folder, which is
     /// not known, so it is ignored like an empty one.
     pub fn new(home: &Path, project: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
-        let value = |name: &&'static str| {
+        let value = |name: &'static str| {
             let path = variable(name)?;
             let path = match path.strip_prefix("~") {
                 // Only Qwen Code resolves it.
-                Ok(below) if *name == "QWEN_HOME" => home.join(below),
+                Ok(below) if name == "QWEN_HOME" => home.join(below),
                 _ => path,
             };
-            path.is_absolute().then_some((*name, path))
+            path.is_absolute().then_some((name, path))
         };
         Self {
             home: home.to_owned(),
             project: project.to_owned(),
-            variables: VARIABLES.iter().filter_map(value).collect(),
+            variables: VARIABLES.split(' ').filter_map(value).collect(),
         }
     }
 

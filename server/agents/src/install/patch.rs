@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use sightline_base::escape::hex;
 use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices};
 
 /// How to turn a text into the earlier one.
@@ -95,8 +96,7 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// Formats the change of a file as a unified diff. `None` is a file that does not exist.

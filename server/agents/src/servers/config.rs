@@ -12,6 +12,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use sightline_base::{escape::hex, words::is_one_of};
 
 use crate::install::json;
 
@@ -20,26 +21,8 @@ pub(super) const SERVERS: &str = "mcpServers";
 /// Maximum length of the name of a server. With the prefixes of agents, names of tools have 64 characters.
 const MAX_NAME: usize = 24;
 /// Members of an entry. Others have no effect here.
-const MEMBERS: &[&str] = &[
-    "args",
-    "command",
-    "cwd",
-    "disabled",
-    "enabled",
-    "env",
-    "headers",
-    "idle",
-    "inherit",
-    "isolate",
-    "pin",
-    "prefix",
-    "results",
-    "startTimeout",
-    "timeout",
-    "tools",
-    "type",
-    "url",
-];
+const MEMBERS: &str = "args command cwd disabled enabled env headers idle inherit isolate pin prefix results startTimeout timeout \
+     tools type url";
 /// Those that have an effect only in the file of the user.
 const OF_USER: &[&str] = &["inherit", "results"];
 
@@ -325,7 +308,7 @@ impl Server {
             members.insert("env".to_owned(), variables.into());
         }
         let has_effect = |name: &str| {
-            MEMBERS.contains(&name) && !(self.root.is_some() && OF_USER.contains(&name))
+            is_one_of(name, MEMBERS) && !(self.root.is_some() && OF_USER.contains(&name))
         };
         let ignored = members.keys().filter(|name| !has_effect(name));
         self.ignored = ignored.cloned().collect();
@@ -389,8 +372,7 @@ impl Server {
             entry.url,
             entry.isolate
         ]);
-        let digest = Sha256::digest(what.to_string());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(what.to_string()))
     }
 
     /// Expands the variables of a text.

@@ -1,9 +1,6 @@
 //! Lists servers with their states, and changes what the user decided about them.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use sightline_base::clock::now_millis;
 use sightline_protocol::mcp::{McpServer, McpServerState};
@@ -26,7 +23,8 @@ pub struct Manager {
 }
 
 /// Why something cannot be done with a server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub enum Error {
     /// There is no such server.
     NotFound(String),
@@ -34,13 +32,6 @@ pub enum Error {
     Invalid(String),
     /// A file cannot be read or written.
     Storage(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::NotFound(why) | Self::Invalid(why) | Self::Storage(why)) = self;
-        f.write_str(why)
-    }
 }
 
 impl From<sightline_base::error::Error> for Error {

@@ -1,6 +1,8 @@
 //! The commands of our own program that agents may run, and commands of other programs that would
 //! remove or replace it.
 
+use sightline_base::words::is_one_of;
+
 use crate::{
     Agent,
     install::{SWITCH_VARIABLES, VARIABLES},
@@ -48,54 +50,18 @@ const ALLOWED: &[(&str, Rest)] = &[
     ("usage", Rest::Any),
 ];
 /// First names of other commands. After a program that may not run its words, only known names count.
-const FOR_USERS: &[&str] = &[
-    "gateway",
-    "helix-config",
-    "init",
-    "request",
-    "ui",
-    "uninstall",
-];
+const FOR_USERS: &str = "gateway helix-config init request ui uninstall";
 /// Options that make any command print something only.
 const PRINTING: &[&str] = &["--help", "-h", "--version", "-V"];
 /// Programs that install and remove other programs.
-const PACKAGE_MANAGERS: &[&str] = &[
-    "apt", "apt-get", "brew", "bun", "cargo", "code", "dnf", "dpkg", "npm", "pacman", "pip",
-    "pip3", "pipx", "pnpm", "rpm", "scoop", "uv", "winget", "yarn",
-];
+const PACKAGE_MANAGERS: &str = "apt apt-get brew bun cargo code dnf dpkg npm pacman pip pip3 pipx pnpm rpm scoop uv winget yarn";
 /// Their subcommands that remove or replace a program.
-const REMOVALS: &[&str] = &[
-    "add",
-    "erase",
-    "i",
-    "install",
-    "purge",
-    "r",
-    "remove",
-    "rm",
-    "un",
-    "uninstall",
-    "unlink",
-    "upgrade",
-    "--remove",
-    "--purge",
-    "--uninstall-extension",
-    "-r",
-];
+const REMOVALS: &str = "add erase i install purge r remove rm un uninstall unlink upgrade --remove --purge --uninstall-extension -r";
 /// Words before one that names a folder or a package of a project, not what is installed or removed.
 const OF_PROJECT: &str = "--cwd --dir --filter --manifest-path --package --prefix --requirement --workspace -C -F \
      -p -r -w workspace";
 /// Subcommands of agents that remove, replace or switch off an entry.
-const ENTRY_CHANGES: &[&str] = &[
-    "add",
-    "add-json",
-    "delete",
-    "disable",
-    "remove",
-    "rm",
-    "uninstall",
-    "unlink",
-];
+const ENTRY_CHANGES: &str = "add add-json delete disable remove rm uninstall unlink";
 
 /// Options with which agents read other settings, or none.
 const SWITCHES: &[(Agent, &[&str])] = &[
@@ -135,17 +101,17 @@ pub fn allowed() -> impl Iterator<Item = &'static str> {
 pub fn refusal(words: &[Option<&str>], is_certain: bool) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     let program = program.map(name)?;
-    let has = |list: &[&str]| arguments.iter().flatten().any(|word| list.contains(word));
+    let has = |list: &str| arguments.iter().flatten().any(|word| is_one_of(word, list));
     let names_us = || {
         words.windows(2).any(|pair| {
-            let is_of_project = |word: &str| OF_PROJECT.split(' ').any(|before| before == word);
-            pair[1].is_some_and(is_our_package) && !pair[0].is_some_and(is_of_project)
+            pair[1].is_some_and(is_our_package)
+                && !pair[0].is_some_and(|word| is_one_of(word, OF_PROJECT))
         })
     };
     if program == PROGRAM {
         return own_refusal(arguments, is_certain);
     }
-    if PACKAGE_MANAGERS.contains(&&*program) && has(REMOVALS) && names_us() {
+    if is_one_of(&program, PACKAGE_MANAGERS) && has(REMOVALS) && names_us() {
         return Some(format!(
             "`{}` would remove or replace the program that hides files from agents. The user can run it at a \
              terminal",
@@ -163,7 +129,7 @@ pub fn refusal(words: &[Option<&str>], is_certain: bool) -> Option<String> {
             .iter()
             .flatten()
             .any(|word| is_option(word, option))
-    }) || has(&["config"]) && has(&["set", "add", "remove", "unset"])
+    }) || has("config") && has("set add remove unset")
         || agent == Agent::Codex && overrides_hooks(arguments)
     {
         return Some(format!(
@@ -173,7 +139,7 @@ pub fn refusal(words: &[Option<&str>], is_certain: bool) -> Option<String> {
             agent.title()
         ));
     }
-    let switches_off = has(&["hook", "hooks"]) && has(&["disable"]);
+    let switches_off = has("hook hooks") && has("disable");
     (has(ENTRY_CHANGES) && (names_us() || switches_off)).then(|| {
         format!(
             "`{}` would disconnect {} from Sightline, which hides files from agents. The user can run it at a \
@@ -200,7 +166,7 @@ fn moved_refusal(words: &[Option<&str>]) -> Option<String> {
     let moves = |word: &str| {
         let (variable, _) = word.split_once('=')?;
         let is_known = HOMES.contains(&variable)
-            || VARIABLES.contains(&variable)
+            || is_one_of(variable, VARIABLES)
             || SETTINGS.contains(&variable)
             || SWITCH_VARIABLES.iter().any(|(_, known)| *known == variable);
         is_known.then(|| variable.to_owned())
@@ -276,7 +242,7 @@ fn is_command(arguments: &[Option<&str>]) -> bool {
         .iter()
         .filter_map(|(command, _)| command.split(' ').next());
     first.is_some_and(|first| {
-        FOR_USERS.contains(first) || *first == "..." || known.any(|known| known == *first)
+        is_one_of(first, FOR_USERS) || *first == "..." || known.any(|known| known == *first)
     }) || super::serves_editor(arguments.iter().copied())
 }
 

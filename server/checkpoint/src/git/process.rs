@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use sightline_base::{cancel::Cancel, git::NO_HOOKS};
+use sightline_base::{cancel::Cancel, git::NO_HOOKS, words::is_one_of};
 
 use crate::error::Error;
 
@@ -16,31 +16,15 @@ use crate::error::Error;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Environment variables that git receives: how to reach remotes, where the user's configuration is, and
 /// the author of commits.
-const ALLOWED_ENV: &[&str] = &[
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH_VARIANT",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-    "GIT_PROXY_COMMAND",
-    "GIT_PROXY_SSL_CAINFO",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_DATE",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_COMMITTER_DATE",
-];
+const ALLOWED_ENV: &str = "GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_PROXY_COMMAND GIT_PROXY_SSL_CAINFO \
+     GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_EXEC_PATH GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL \
+     GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE";
 
 /// Returns the environment variables that git must not receive.
 fn denied_env(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let is_denied = |name: &OsString| {
         let name = name.to_string_lossy().to_ascii_uppercase();
-        name.starts_with("GIT_") && !ALLOWED_ENV.contains(&name.as_str())
+        name.starts_with("GIT_") && !is_one_of(&name, ALLOWED_ENV)
     };
     names.filter(is_denied).collect()
 }

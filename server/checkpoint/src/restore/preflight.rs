@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
 use rayon::prelude::*;
-use sightline_base::{cancel::Cancel, escape::one_line, path::RelPath, thread_pool};
+use sightline_base::{
+    cancel::Cancel, escape::one_line, path::RelPath, thread_pool, words::first_of,
+};
 
 use super::{
     super::{
@@ -166,14 +168,8 @@ fn unreadable_paths(
 }
 
 fn list_paths(paths: &[RelPath]) -> String {
-    let mut text = paths
+    let names = paths
         .iter()
-        .take(MAX_LISTED)
-        .map(|path| one_line(&path.to_wire().0).into_owned())
-        .collect::<Vec<_>>()
-        .join(", ");
-    if let Some(more) = paths.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
+        .map(|path| one_line(&path.to_wire().0).into_owned());
+    first_of(&names.collect::<Vec<_>>(), MAX_LISTED)
 }

@@ -63,14 +63,9 @@ impl From<TurnName> for String {
 }
 
 /// A text that is not the name of a turn.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not the name of a turn")]
 pub struct InvalidName;
-
-impl fmt::Display for InvalidName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not the name of a turn")
-    }
-}
 
 impl TryFrom<String> for TurnName {
     type Error = InvalidName;

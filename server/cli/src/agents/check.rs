@@ -25,7 +25,6 @@ use sightline_engine::error::Error;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, internal, offline, print, print_json, print_message},
-    AgentName,
     gateway::Setup,
     locations, program, read_text,
     status::{codex_trusts_hooks, invalid, scope_name, switched_off},
@@ -39,24 +38,8 @@ const SHORT_PATH: &str = if cfg!(windows) {
     "/usr/bin:/bin:/usr/sbin:/sbin"
 };
 /// Variables of the session that a hook may need.
-const VARIABLES: &[&str] = &[
-    "HOME",
-    "LANG",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "USER",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    // Windows
-    "APPDATA",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "SystemRoot",
-    "TEMP",
-    "USERPROFILE",
-];
+const VARIABLES: &str = "HOME LANG LOGNAME SHELL TMPDIR USER XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR APPDATA LOCALAPPDATA PATHEXT \
+     SystemRoot TEMP USERPROFILE";
 /// Time for a hook to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The denied file of the probe.
@@ -75,7 +58,7 @@ pub(super) struct Outcome {
     detail: String,
 }
 
-pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+pub(super) fn check(workspace: &Workspace, named: &[Agent]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let outcomes = run_hooks(root.path.as_path(), named)?;
     if workspace.json {
@@ -96,7 +79,7 @@ pub(super) fn check(workspace: &Workspace, named: &[AgentName]) -> Result<i32, E
 ///
 /// # Errors
 /// The temporary folder cannot be created, or the home directory is unknown.
-pub(super) fn run_hooks(root: &Path, named: &[AgentName]) -> Result<Vec<Outcome>, Error> {
+pub(super) fn run_hooks(root: &Path, named: &[Agent]) -> Result<Vec<Outcome>, Error> {
     let locations = locations(root.to_owned())?;
     let setup = Setup::read(None)?;
     let project = tempfile::tempdir().map_err(internal)?;
@@ -108,7 +91,7 @@ pub(super) fn run_hooks(root: &Path, named: &[AgentName]) -> Result<Vec<Outcome>
     made.map_err(internal)?;
     let mut outcomes = Vec::new();
     for agent in Agent::ALL {
-        let is_named = named.contains(&AgentName(agent));
+        let is_named = named.contains(&agent);
         if named.is_empty() || is_named {
             let found = check_agent(agent, &locations, &setup, &folder)?;
             if found.is_empty() && is_named {
@@ -253,8 +236,8 @@ fn answer(agent: Agent, hook: &ToolHook, folder: &Path, path: &OsStr) -> Result<
         }
     };
     let variables = VARIABLES
-        .iter()
-        .filter_map(|name| Some((*name, std::env::var_os(name)?)));
+        .split(' ')
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
     command
         .current_dir(folder)
         .env_clear()

@@ -29,7 +29,7 @@ use super::{
         gateway::service,
         internal, offline,
     },
-    AgentName, Change, NAME, PartName,
+    Change, NAME,
     gateway::{Setup, cannot_route, is_configured},
     locations, program, read_text,
     report::{AgentReport, FileChange, Report, about_rules, nothing_found},
@@ -59,11 +59,7 @@ pub(super) struct Installer {
 impl Installer {
     /// `write` makes the changes.
     pub(super) fn new(change: &Change, write: bool) -> Result<Self, Error> {
-        let workspace = Workspace {
-            root: change.root.clone(),
-            storage: None,
-            json: false,
-        };
+        let workspace = Workspace::new(change.root.clone(), None);
         let scope = match change.project {
             true => Scope::Project,
             false => Scope::User,
@@ -98,9 +94,9 @@ impl Installer {
         })
     }
 
-    fn agents(&self, named: &[AgentName]) -> Vec<Agent> {
+    fn agents(&self, named: &[Agent]) -> Vec<Agent> {
         if !named.is_empty() {
-            return named.iter().map(|name| name.0).collect();
+            return named.to_vec();
         }
         let used = |agent: &Agent| self.locations.folder(*agent).is_dir();
         Agent::ALL.into_iter().filter(used).collect()
@@ -125,7 +121,7 @@ impl Installer {
             );
         }
         for agent in agents.clone() {
-            let mut parts: Vec<Part> = change.only.iter().map(|part| part.0).collect();
+            let mut parts = change.only.clone();
             if parts.is_empty() {
                 parts = Part::DEFAULT.to_vec();
             }
@@ -332,11 +328,10 @@ impl Installer {
     }
 
     /// Returns the parts that stay when `removed` are removed; none if it is empty.
-    fn kept_parts(&self, agent: Agent, removed: &[PartName]) -> Vec<Part> {
+    fn kept_parts(&self, agent: Agent, removed: &[Part]) -> Vec<Part> {
         if removed.is_empty() {
             return Vec::new();
         }
-        let removed: Vec<Part> = removed.iter().map(|part| part.0).collect();
         let mut kept = self.installed(agent);
         kept.retain(|part| !removed.contains(part));
         // Checkpoints include both.

@@ -12,7 +12,7 @@ mod status;
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gateway::Setup;
 use installer::Installer;
 use serde_json::Value;
@@ -41,8 +41,8 @@ pub(super) enum Agents {
         #[command(flatten)]
         workspace: Workspace,
         /// Only these agents.
-        #[arg(long, value_name = "AGENT")]
-        agent: Vec<AgentName>,
+        #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
+        agent: Vec<Agent>,
     },
     /// Run each installed hook as its agent would, with a denied file in a temporary folder.
     ///
@@ -51,8 +51,8 @@ pub(super) enum Agents {
         #[command(flatten)]
         workspace: Workspace,
         /// Only these agents.
-        #[arg(long, value_name = "AGENT")]
-        agent: Vec<AgentName>,
+        #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
+        agent: Vec<Agent>,
     },
     /// Connect agents: show the changes of their configuration, or make them with --yes.
     ///
@@ -77,8 +77,8 @@ pub(super) struct Change {
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
     /// Only these agents; by default, all that have been used.
-    #[arg(long, value_name = "AGENT")]
-    agent: Vec<AgentName>,
+    #[arg(long, value_name = "AGENT", value_parser = agent_parser())]
+    agent: Vec<Agent>,
     /// Change the configuration of the user. This is the default.
     #[arg(long, conflicts_with = "project")]
     user: bool,
@@ -86,8 +86,8 @@ pub(super) struct Change {
     #[arg(long)]
     project: bool,
     /// Only these parts; by default all of them.
-    #[arg(long, value_name = "PART", value_delimiter = ',')]
-    only: Vec<PartName>,
+    #[arg(long, value_name = "PART", value_parser = part_parser(), value_delimiter = ',')]
+    only: Vec<Part>,
     /// Also print the changes of each file at a terminal. In pipes, they are always printed.
     #[arg(long)]
     diff: bool,
@@ -99,69 +99,33 @@ pub(super) struct Change {
     json: bool,
 }
 
-/// The name of an agent as an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AgentName(Agent);
-
-impl AgentName {
-    /// Returns the agent.
-    pub(super) fn agent(self) -> Agent {
-        self.0
-    }
+/// Reads the name of an agent.
+pub(super) fn agent_parser() -> impl TypedValueParser<Value = Agent> {
+    PossibleValuesParser::new(Agent::ALL.map(Agent::name))
+        .try_map(|name| Agent::from_name(&name).ok_or("no agent has this name"))
 }
 
-impl ValueEnum for AgentName {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [AgentName; 7] = [
-            AgentName(Agent::Claude),
-            AgentName(Agent::Codex),
-            AgentName(Agent::Gemini),
-            AgentName(Agent::Qwen),
-            AgentName(Agent::Copilot),
-            AgentName(Agent::Opencode),
-            AgentName(Agent::Cline),
-        ];
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(self.0.name().into())
-    }
+/// Reads the name of a part.
+fn part_parser() -> impl TypedValueParser<Value = Part> {
+    let named = Part::ALL.map(|part| PossibleValue::new(part.name()).help(help(part)));
+    PossibleValuesParser::new(named).try_map(|name| {
+        let part = Part::ALL.into_iter().find(|part| part.name() == name);
+        part.ok_or("no part has this name")
+    })
 }
 
-/// The name of a part as an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PartName(Part);
-
-impl ValueEnum for PartName {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [PartName; 6] = [
-            PartName(Part::Mcp),
-            PartName(Part::Context),
-            PartName(Part::Access),
-            PartName(Part::Checkpoints),
-            PartName(Part::Commands),
-            PartName(Part::Gateway),
-        ];
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        let help = match self.0 {
-            Part::Mcp => "tools for unsaved text, access checks and checkpoints",
-            Part::Context => "the editor's context with each prompt",
-            Part::Access => "denied files are refused to the agent's tools",
-            Part::Checkpoints => {
-                "checkpoints before and after each turn; includes context and access"
-            }
-            Part::Gateway => {
-                "requests to models go through the gateway (Claude Code, Codex, Qwen Code, opencode)"
-            }
-            Part::Commands => {
-                "commands cannot open denied files that git does not track (Claude Code, opencode; Linux)"
-            }
-        };
-        Some(clap::builder::PossibleValue::new(self.0.name()).help(help))
+fn help(part: Part) -> &'static str {
+    match part {
+        Part::Mcp => "tools for unsaved text, access checks and checkpoints",
+        Part::Context => "the editor's context with each prompt",
+        Part::Access => "denied files are refused to the agent's tools",
+        Part::Checkpoints => "checkpoints before and after each turn; includes context and access",
+        Part::Gateway => {
+            "requests to models go through the gateway (Claude Code, Codex, Qwen Code, opencode)"
+        }
+        Part::Commands => {
+            "commands cannot open denied files that git does not track (Claude Code, opencode; Linux)"
+        }
     }
 }
 
@@ -183,7 +147,7 @@ pub(super) fn status_json(root: &Path) -> Result<Value, Error> {
 }
 
 /// Returns what `check --json` prints.
-pub(super) fn check_json(root: &Path, named: &[AgentName]) -> Result<Value, Error> {
+pub(super) fn check_json(root: &Path, named: &[Agent]) -> Result<Value, Error> {
     serde_json::to_value(check::run_hooks(root, named)?).map_err(internal)
 }
 

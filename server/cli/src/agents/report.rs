@@ -15,7 +15,10 @@ use sightline_agents::{
 use sightline_base::fs::find_program;
 use sightline_engine::error::Error;
 
-use super::super::{checkpoints::colorize, print, print_message, print_sorted_json, print_styled};
+use super::{
+    super::{checkpoints::colorize, print, print_message, print_sorted_json, print_styled},
+    status::scope_name,
+};
 
 /// The changes of all agents. Printed by `--json`.
 #[derive(Serialize)]
@@ -65,10 +68,7 @@ impl AgentReport {
         Self {
             agent: agent.name(),
             title: agent.title(),
-            scope: match scope {
-                Scope::User => "user",
-                Scope::Project => "project",
-            },
+            scope: scope_name(scope),
             parts: parts.map(|part| part.name()).collect(),
             files: Vec::new(),
             notes: Vec::new(),

@@ -22,7 +22,6 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     super::{DONE, NEGATIVE, Workspace, offline, print},
-    AgentName,
     gateway::{Setup, Way, is_configured},
     locations, program, read_text, targets,
 };
@@ -339,13 +338,13 @@ impl Status {
     pub(super) fn read_all(
         root: &Path,
         storage: Option<&Path>,
-        named: &[AgentName],
+        named: &[Agent],
     ) -> Result<Vec<Self>, Error> {
         let locations = locations(root.to_owned())?;
         let setup = Setup::read(storage)?;
         Agent::ALL
             .into_iter()
-            .filter(|agent| named.is_empty() || named.contains(&AgentName(*agent)))
+            .filter(|agent| named.is_empty() || named.contains(agent))
             .map(|agent| {
                 Ok(Self {
                     state: AgentState::read(agent, &locations, &setup)?,
@@ -394,7 +393,7 @@ fn version(program: &Path) -> Option<String> {
     package.or_else(|| names.find(is_version).map(str::to_owned))
 }
 
-pub(super) fn status(workspace: &Workspace, named: &[AgentName]) -> Result<i32, Error> {
+pub(super) fn status(workspace: &Workspace, named: &[Agent]) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let rows = Status::read_all(root.path.as_path(), workspace.storage.as_deref(), named)?;
     print(&if workspace.json {

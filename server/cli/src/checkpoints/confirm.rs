@@ -63,26 +63,13 @@ pub(super) fn require_terminal() -> Result<(), Error> {
 }
 
 /// Variables that agents set for the commands that they run.
-const AGENT_VARIABLES: &[&str] = &[
-    "CLAUDECODE",
-    "CODEX_THREAD_ID",
-    "CODEX_SESSION_ID",
-    "CODEX_SANDBOX",
-    "CODEX_CI",
-    "GEMINI_CLI",
-    "QWEN_CODE",
-    "COPILOT_CLI",
-    "COPILOT_AGENT_SESSION_ID",
-    "OPENCODE",
-    "CLINE_ACTIVE",
-    "CLINE_CONNECTOR_CLI_LAUNCH",
-    "AI_AGENT",
-];
+const AGENT_VARIABLES: &str = "CLAUDECODE CODEX_THREAD_ID CODEX_SESSION_ID CODEX_SANDBOX CODEX_CI GEMINI_CLI QWEN_CODE COPILOT_CLI \
+     COPILOT_AGENT_SESSION_ID OPENCODE CLINE_ACTIVE CLINE_CONNECTOR_CLI_LAUNCH AI_AGENT";
 
 /// Returns the variable by which an agent shows that it runs this command.
 pub(crate) fn below_agent() -> Option<&'static str> {
-    let is_set = |name: &&&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    AGENT_VARIABLES.iter().find(is_set).copied()
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    AGENT_VARIABLES.split(' ').find(is_set)
 }
 
 /// Asks at the terminal, also with `--yes`, if an agent runs a command that is for the user.

@@ -80,11 +80,8 @@ struct Started {
 
 /// Replaces this process by the gateway.
 pub(super) fn run(arguments: &Gateway) -> Result<i32, Error> {
-    let workspace = |root: Option<&PathBuf>| Workspace {
-        root: root.cloned(),
-        storage: arguments.storage.clone(),
-        json: false,
-    };
+    let workspace =
+        |root: Option<&PathBuf>| Workspace::new(root.cloned(), arguments.storage.clone());
     let first = workspace(arguments.root.first());
     let mut options = match arguments.service {
         true => options(&offline::storage_dir(arguments.storage.as_deref())?),

@@ -8,7 +8,6 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use clap::ValueEnum;
 use sightline_agents::{
     Agent,
     gateway::launch::{Launch, Surroundings},
@@ -18,7 +17,7 @@ use sightline_engine::error::Error;
 use super::{
     super::{
         Workspace,
-        agents::{self, AgentName},
+        agents::{self, agent_parser},
         offline,
     },
     Options, Started, cannot_start, command, replace_this_process,
@@ -32,8 +31,8 @@ pub(crate) const VARIABLE: &str = "SIGHTLINE_GATEWAY";
 #[derive(clap::Args)]
 pub(crate) struct Run {
     /// The agent, if the name of the program does not say so.
-    #[arg(long, value_enum, value_name = "NAME")]
-    agent: Option<AgentName>,
+    #[arg(long, value_parser = agent_parser(), value_name = "NAME")]
+    agent: Option<Agent>,
     /// Workspace folder.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -49,14 +48,10 @@ pub(crate) fn run(arguments: &Run) -> Result<i32, Error> {
         .split_first()
         .ok_or_else(|| Error::invalid("no agent is named".to_owned()))?;
     let name = match arguments.agent {
-        Some(agent) => agent.agent(),
+        Some(agent) => agent,
         None => agent_of(program)?,
     };
-    let workspace = Workspace {
-        root: arguments.root.clone(),
-        storage: None,
-        json: false,
-    };
+    let workspace = Workspace::new(arguments.root.clone(), None);
     let root = offline::root(&workspace)?;
     let locations = agents::locations(root.path.as_path().to_owned())?;
     let mut settings = workspace_options(&root, &workspace)?;
@@ -92,14 +87,10 @@ pub(crate) fn run(arguments: &Run) -> Result<i32, Error> {
 fn agent_of(program: &OsString) -> Result<Agent, Error> {
     let name = Path::new(program).file_stem().unwrap_or_default();
     Agent::from_name(&name.to_string_lossy()).ok_or_else(|| {
-        let names: Vec<_> = AgentName::value_variants()
-            .iter()
-            .map(|known| known.agent().name())
-            .collect();
         Error::invalid(format!(
             "{} is no known agent; name it with --agent: {}",
             name.display(),
-            names.join(", ")
+            Agent::ALL.map(Agent::name).join(", ")
         ))
     })
 }

@@ -19,63 +19,9 @@ const TEXT_ENDING: &str = "txt";
 const MARK: &str = " # added by sightline";
 
 /// Languages used by default.
-const COMMON: [&str; 55] = [
-    "bash",
-    "c",
-    "c-sharp",
-    "clojure",
-    "cmake",
-    "cpp",
-    "css",
-    "dart",
-    "diff",
-    "dockerfile",
-    "elixir",
-    "elm",
-    "env",
-    "erlang",
-    "fish",
-    "git-commit",
-    "git-ignore",
-    "go",
-    "graphql",
-    "haskell",
-    "hcl",
-    "html",
-    "ini",
-    "java",
-    "javascript",
-    "json",
-    "jsx",
-    "julia",
-    "just",
-    "kotlin",
-    "latex",
-    "lua",
-    "make",
-    "markdown",
-    "nix",
-    "ocaml",
-    "perl",
-    "php",
-    "protobuf",
-    "python",
-    "r",
-    "ruby",
-    "rust",
-    "scala",
-    "scss",
-    "sql",
-    "svelte",
-    "swift",
-    "toml",
-    "tsx",
-    "typescript",
-    "vue",
-    "xml",
-    "yaml",
-    "zig",
-];
+const COMMON: &str = "bash c c-sharp clojure cmake cpp css dart diff dockerfile elixir elm env erlang fish git-commit git-ignore go \
+     graphql haskell hcl html ini java javascript json jsx julia just kotlin latex lua make markdown nix ocaml perl \
+     php protobuf python r ruby rust scala scss sql svelte swift toml tsx typescript vue xml yaml zig";
 
 /// A language to configure.
 #[derive(Debug)]
@@ -101,7 +47,7 @@ pub(super) fn wanted(names: &[String]) -> Result<Vec<Language>, Error> {
         }
     }
     if names.is_empty() {
-        wanted.extend(COMMON.iter().copied().chain([TEXT]));
+        wanted.extend(COMMON.split(' ').chain([TEXT]));
     }
     let mut seen = std::collections::BTreeSet::new();
     wanted.retain(|name| seen.insert(*name));

@@ -85,11 +85,7 @@ impl Session {
                 folder: cwd.as_path().to_owned(),
                 home: sightline_base::path::home_dir(),
             },
-            workspace: Workspace {
-                root: Some(root),
-                storage: call.storage.clone(),
-                json: false,
-            },
+            workspace: Workspace::new(Some(root), call.storage.clone()),
             task_id: input.task_id.clone(),
             mode: input.mode,
             is_attended: input.is_attended,

@@ -73,11 +73,7 @@ pub(super) fn run(arguments: Mcp) -> Result<i32, Error> {
     if let Some(command) = arguments.command {
         return servers::run(command);
     }
-    let workspace = Workspace {
-        root: arguments.root,
-        storage: arguments.storage,
-        json: false,
-    };
+    let workspace = Workspace::new(arguments.root, arguments.storage);
     let mut offered = mcp::tools();
     offered.retain(|tool| {
         let is_named =

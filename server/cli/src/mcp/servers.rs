@@ -113,11 +113,7 @@ pub(super) fn run(command: Command) -> Result<i32, Error> {
 
 /// Serves one agent until the server or the agent ends.
 fn run_wrap(arguments: Wrap) -> Result<i32, Error> {
-    let requests = requests(&Workspace {
-        root: arguments.root,
-        storage: arguments.storage,
-        json: false,
-    })?;
+    let requests = requests(&Workspace::new(arguments.root, arguments.storage))?;
     let root = requests.root()?.clone();
     let folder = offline::current()?.as_path().to_owned();
     let program = PathBuf::from(&arguments.command[0]);

@@ -12,7 +12,6 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use sightline_agents::Agent;
@@ -27,9 +26,7 @@ use sightline_protocol::{
 };
 
 use super::{
-    DONE, Workspace,
-    agents::{self, AgentName},
-    doctor, hook, internal, print, print_message,
+    DONE, Workspace, agents, doctor, hook, internal, print, print_message,
     requests::{IfSilent, Requests},
 };
 
@@ -60,11 +57,7 @@ pub(super) struct Ui {
 
 /// Serves the page until it is interrupted, or unused for a long time.
 pub(super) fn run(arguments: Ui) -> Result<i32, Error> {
-    let workspace = Workspace {
-        root: arguments.root,
-        storage: arguments.storage,
-        json: false,
-    };
+    let workspace = Workspace::new(arguments.root, arguments.storage);
     let page = Page::open(Options {
         port: arguments.port,
         read_only: arguments.read_only,
@@ -131,7 +124,7 @@ impl PageSource {
     fn next_block(&self, params: &Value) -> Result<Value, Error> {
         let params: NextBlock = serde_json::from_value(params.clone())
             .map_err(|error| Error::invalid(format!("page/nextBlock: {error}")))?;
-        let agent = agent_named(&params.agent)?.agent();
+        let agent = agent_named(&params.agent)?;
         let turns = self
             .requests
             .call::<ListTurns>(ListTurnsParams::default())?;
@@ -186,17 +179,14 @@ impl PageSource {
 }
 
 /// Reads the agents of a request.
-fn named_agents(params: &Value) -> Result<Vec<AgentName>, Error> {
+fn named_agents(params: &Value) -> Result<Vec<Agent>, Error> {
     let Some(named) = params.get("agents").and_then(Value::as_array) else {
         return Ok(Vec::new());
     };
-    let named = named
-        .iter()
-        .map(|name| agent_named(name.as_str().unwrap_or_default()));
-    named.collect()
+    let names = named.iter().map(|name| name.as_str().unwrap_or_default());
+    names.map(agent_named).collect()
 }
 
-fn agent_named(name: &str) -> Result<AgentName, Error> {
-    AgentName::from_str(name, false)
-        .map_err(|_| Error::invalid(format!("there is no agent {name:?}")))
+fn agent_named(name: &str) -> Result<Agent, Error> {
+    Agent::from_name(name).ok_or_else(|| Error::invalid(format!("there is no agent {name:?}")))
 }

@@ -7,49 +7,9 @@ use super::render::SectionDraft;
 use sightline_base::fs::find_programs;
 
 /// Known tools, in display order.
-const TOOLS: [&str; 41] = [
-    "gh",
-    "git",
-    "docker",
-    "podman",
-    "kubectl",
-    "aws",
-    "gcloud",
-    "az",
-    "terraform",
-    "pulumi",
-    "npm",
-    "yarn",
-    "pnpm",
-    "pip",
-    "cargo",
-    "go",
-    "curl",
-    "jq",
-    "make",
-    "cmake",
-    "python",
-    "node",
-    "psql",
-    "mysql",
-    "redis-cli",
-    "sqlite3",
-    "mongosh",
-    "code",
-    "grep",
-    "sed",
-    "awk",
-    "brew",
-    "apt",
-    "yum",
-    "gradle",
-    "mvn",
-    "bundle",
-    "dotnet",
-    "helm",
-    "ansible",
-    "wget",
-];
+const TOOLS: &str = "gh git docker podman kubectl aws gcloud az terraform pulumi npm yarn pnpm pip cargo go curl jq make cmake \
+     python node psql mysql redis-cli sqlite3 mongosh code grep sed awk brew apt yum gradle mvn bundle dotnet helm \
+     ansible wget";
 
 /// The detected tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +19,7 @@ impl CliTools {
     /// Searches the directories of `PATH`.
     pub fn detect(path: &OsStr) -> Self {
         let found = TOOLS
-            .into_iter()
+            .split(' ')
             .filter(|tool| find_programs(path, tool).next().is_some());
         Self(found.collect())
     }

@@ -14,34 +14,13 @@ use super::{
     render::{DeliveredItem, Delivery, SectionDraft},
 };
 use crate::editor::{TerminalState, screen_switches};
-use sightline_base::{cancel::Cancel, error::Error, escape, plural::plural};
+use sightline_base::{cancel::Cancel, error::Error, escape, plural::plural, words::is_one_of};
 
 /// Programs of coding agents.
-const AGENTS: &[&str] = &[
-    "aider",
-    "amp",
-    "auggie",
-    "claude",
-    "claude-code",
-    "cline",
-    "codex",
-    "copilot",
-    "crush",
-    "cursor-agent",
-    "droid",
-    "gemini",
-    "gemini-cli",
-    "goose",
-    "opencode",
-    "opencode-ai",
-    "qwen",
-    "qwen-code",
-];
+const AGENTS: &str = "aider amp auggie claude claude-code cline codex copilot crush cursor-agent droid gemini gemini-cli goose \
+     opencode opencode-ai qwen qwen-code";
 /// Programs that show a screen instead of output.
-const SCREEN_PROGRAMS: &[&str] = &[
-    "btop", "emacs", "fzf", "helix", "htop", "hx", "lazygit", "less", "man", "more", "nano",
-    "nvim", "screen", "tig", "tmux", "top", "vi", "vim", "watch", "zellij",
-];
+const SCREEN_PROGRAMS: &str = "btop emacs fzf helix htop hx lazygit less man more nano nvim screen tig tmux top vi vim watch zellij";
 /// Programs that start the program named after them.
 const STARTERS: &[&str] = &[
     "bun", "bunx", "command", "dlx", "env", "exec", "nice", "node", "nohup", "npm", "npx", "pnpm",
@@ -144,12 +123,12 @@ fn label_to_show(
 }
 
 /// Returns whether one of these programs is the command of a terminal.
-fn runs(terminal: &Terminal, programs: &[&str]) -> bool {
+fn runs(terminal: &Terminal, programs: &str) -> bool {
     let command = terminal.command.as_deref().unwrap_or_default();
     command
         .split([';', '|', '&', '\n', '(', ')'])
         .filter_map(program)
-        .any(|program| programs.contains(&program.as_str()))
+        .any(|program| is_one_of(&program, programs))
 }
 
 /// Returns the name of the program that a simple command starts.

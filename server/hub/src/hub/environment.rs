@@ -1,35 +1,13 @@
 //! The environment of servers: they get no tokens of the agent.
 
-use std::{collections::BTreeMap, env, ffi::OsString, path::PathBuf};
+use std::{collections::BTreeMap, env, ffi::OsString};
+
+use sightline_base::words::is_one_of;
 
 /// Variables that every server gets.
-const VARIABLES: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "TERM",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SystemRoot",
-    "USERPROFILE",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "ComSpec",
-    "PATHEXT",
-    "NODE_EXTRA_CA_CERTS",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-];
+const VARIABLES: &str = "PATH HOME USER LOGNAME SHELL LANG TERM TMPDIR TEMP TMP SystemRoot USERPROFILE APPDATA LOCALAPPDATA ComSpec \
+     PATHEXT NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy \
+     no_proxy";
 
 /// Returns the variables of a server: some of this process, those that it names, and its own.
 pub(super) fn variables(
@@ -37,7 +15,7 @@ pub(super) fn variables(
     own: &BTreeMap<String, String>,
 ) -> Vec<(OsString, OsString)> {
     let is_inherited = |name: &str| {
-        VARIABLES.contains(&name)
+        is_one_of(name, VARIABLES)
             || name.starts_with("LC_")
             || name.starts_with("XDG_")
             || inherit.iter().any(|known| known == name)
@@ -46,15 +24,4 @@ pub(super) fn variables(
         .filter(|(name, _)| is_inherited(&name.to_string_lossy()))
         .chain(own.iter().map(|(name, value)| (name.into(), value.into())))
         .collect()
-}
-
-/// Returns the file of a program.
-pub(super) fn find_program(name: &str) -> Option<PathBuf> {
-    if name.contains(['/', '\\']) {
-        return Some(PathBuf::from(name));
-    }
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
 }

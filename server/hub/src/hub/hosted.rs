@@ -7,7 +7,7 @@ use std::{
     env,
     ffi::OsString,
     io::BufReader,
-    path::Path,
+    path::{Path, PathBuf},
     process::{ChildStderr, ChildStdout},
     thread,
     time::{Duration, Instant, UNIX_EPOCH},
@@ -19,12 +19,11 @@ use sightline_agents::servers::{
     secrets::{masked, secrets},
     store::{Lists, Store},
 };
-use sightline_base::{clock::now_millis, escape::printable};
+use sightline_base::{clock::now_millis, escape::printable, fs::find_program};
 use sightline_protocol::mcp::{McpServer, McpServerState, McpTool};
 
 use super::{
-    environment::{self, find_program},
-    is_usable,
+    environment, is_usable,
     names::{Tool, hash},
 };
 use crate::{
@@ -167,7 +166,11 @@ impl Hosted {
 
     /// Looks up its lists, which depend on the program and on the capabilities of the agent.
     pub(super) fn look_up(&mut self, root: &Path, capabilities: &Value) {
-        let program = find_program(&self.server.entry.command);
+        let command = &self.server.entry.command;
+        let program = match command.contains(['/', '\\']) {
+            true => Some(PathBuf::from(command)),
+            false => find_program(command),
+        };
         let version = program.and_then(|path| {
             let metadata = path.metadata().ok()?;
             let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;

@@ -6,6 +6,7 @@ use sightline_agents::servers::{
     config::{Pin, Server},
     store::Lists,
 };
+use sightline_base::escape::hex;
 use sightline_protocol::mcp::McpTool;
 
 use crate::message::{Object, reads_only};
@@ -34,8 +35,7 @@ pub(super) fn exposed(server: &str, tool: &str) -> String {
 
 /// Returns a hash of a text, in hexadecimal.
 pub(super) fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 /// A tool of a server.

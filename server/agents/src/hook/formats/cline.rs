@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{EventKind, Format, HookAnswer, Markup};
+use super::{EventKind, Format, HookAnswer, claude_code};
 
 pub(super) const FORMAT: Format = Format {
     events: &[
@@ -10,15 +10,11 @@ pub(super) const FORMAT: Format = Format {
         ("PreToolUse", EventKind::ToolCall),
         ("Stop", EventKind::TurnEnd),
     ],
-    session: "session_id",
-    tool_name: "tool_name",
-    tool_input: "tool_input",
     reads_mentions: false,
     asks: false,
     replaces_output: false,
-    has_content: false,
-    markup: Markup::Tagged,
     render,
+    ..claude_code::FORMAT
 };
 
 fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{EventKind, Format, HookAnswer, Markup, claude_code::context};
+use super::{
+    EventKind, Format, HookAnswer, Markup,
+    claude_code::{self, context},
+};
 
 pub(super) const FORMAT: Format = Format {
     events: &[
@@ -14,15 +17,11 @@ pub(super) const FORMAT: Format = Format {
         ("AfterAgent", EventKind::TurnEnd),
         ("SessionEnd", EventKind::SessionEnd),
     ],
-    session: "session_id",
-    tool_name: "tool_name",
-    tool_input: "tool_input",
-    reads_mentions: true,
     asks: false,
-    replaces_output: true,
     has_content: true,
     markup: Markup::Headings,
     render,
+    ..claude_code::FORMAT
 };
 
 fn render(kind: EventKind, answer: &HookAnswer) -> Option<Value> {

@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_base::escape::decode_octal;
+
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -80,28 +82,7 @@ impl Mounts {
 fn mount_of(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let id = String::from_utf8(fields.next()?.to_vec()).ok()?;
-    Some((id, unescaped(fields.nth(3)?)))
-}
-
-/// Decodes octal escapes such as `\040` for a space.
-fn unescaped(written: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(written.len());
-    let mut rest = written;
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|_| byte == b'\\');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    OsString::from_vec(bytes).into()
+    Some((id, OsString::from_vec(decode_octal(fields.nth(3)?)).into()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `sightline.undoLastRestore`.
 
-use sightline_base::escape::one_line;
+use sightline_base::{escape::one_line, words::first_of};
 use sightline_engine::{
     error::Error, handlers::checkpoint::restore, plural::plural, request_context::RequestContext,
 };
@@ -100,9 +100,5 @@ const MAX_NAMED: usize = 5;
 
 /// Names the first files of many.
 pub(super) fn named(all: &[String]) -> String {
-    let more = match all.len().saturating_sub(MAX_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
+    first_of(all, MAX_NAMED)
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sightline_base::{
     escape::one_line,
     path::{AbsPath, Location, RelPath, uri_to_path},
+    words::first_of,
 };
 use sightline_checkpoint::{
     Oid,
@@ -115,21 +116,14 @@ pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, Edit
 
 /// Warns about restored files whose text differs in the editor.
 fn warn_stale(services: &Services, uris: &[String]) {
-    let names: Vec<String> = uris
-        .iter()
-        .take(10)
-        .map(|uri| {
-            let path = uri_to_path(uri).ok().flatten();
-            path.map_or_else(|| uri.clone(), |path| path.display())
-        })
-        .collect();
-    let more = match uris.len() {
-        count if count > names.len() => format!(" and {} more", count - names.len()),
-        _ => String::new(),
+    let name = |uri: &String| {
+        let path = uri_to_path(uri).ok().flatten();
+        path.map_or_else(|| uri.clone(), |path| path.display())
     };
+    let names: Vec<String> = uris.iter().map(name).collect();
     let message = format!(
-        "sightline: restored on disk; reload these files without saving: {}{more}",
-        names.join(", ")
+        "sightline: restored on disk; reload these files without saving: {}",
+        first_of(&names, 10)
     );
     services.show_message(MessageKind::Warning, &message);
 }
@@ -140,15 +134,10 @@ pub(super) fn report_changed(services: &Services, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
-    let named = &paths[..paths.len().min(MAX_NAMED)];
-    let names: Vec<_> = named.iter().map(|path| one_line(path)).collect();
-    let more = match paths.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let paths = paths.iter().map(|path| one_line(path).into_owned());
     let message = format!(
-        "sightline: {}{more} changed on disk by the restore; reload them if the editor does not",
-        names.join(", ")
+        "sightline: {} changed on disk by the restore; reload them if the editor does not",
+        first_of(&paths.collect::<Vec<_>>(), MAX_NAMED)
     );
     services.show_message(MessageKind::Info, &message);
 }

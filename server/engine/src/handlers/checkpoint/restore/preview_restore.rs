@@ -13,7 +13,7 @@ use super::{
     undo_restore::UndoPlan,
 };
 use crate::{error::Error, request_context::RequestContext};
-use sightline_base::{escape::one_line, path::RelPath};
+use sightline_base::{escape::one_line, path::RelPath, words::first_of};
 use sightline_checkpoint::{Head, TurnName, group::Found, head_of};
 use sightline_protocol::checkpoint::{
     CheckpointKind, PreviewRestoreParams, PreviewRestoreResult, RestoreChange, RestoreTarget,
@@ -150,16 +150,13 @@ impl Shared {
             .flat_map(|(path, _)| &self.files[path])
             .collect();
         let turns: Vec<String> = turns.into_iter().map(ToString::to_string).collect();
-        let first = reverted.iter().take(NAMED_FILES);
-        let mut files: Vec<String> = first.map(|(_, path)| one_line(path).into_owned()).collect();
-        if reverted.len() > NAMED_FILES {
-            files.push(format!("{} more", reverted.len() - NAMED_FILES));
-        }
+        let files = reverted.iter().map(|(_, path)| one_line(path).into_owned());
+        let files: Vec<String> = files.collect();
         (!turns.is_empty()).then(|| {
             format!(
                 "{} ran at the same time and changed the same files. Those changes are reverted too: {}",
                 turns.join(", "),
-                files.join(", ")
+                first_of(&files, NAMED_FILES)
             )
         })
     }
