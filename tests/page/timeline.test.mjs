@@ -66,10 +66,10 @@ scenario("a turn that runs appears without a reload", async ({ browser, project,
   await turn(page, "claude-1.2").click();
   await page.getByText("This turn has changed no files yet.").waitFor();
   shop.hook("claude", "Stop", "s1", {});
-  await page.getByText("This turn changed no files.").waitFor();
+  await page.getByText("This turn has changed no files.").waitFor();
   shop.interrupt("s1", "Stop here", "hello.txt");
   await turn(page, "claude-1.3").click();
-  await page.getByText("Its end was not saved.", { exact: true }).waitFor();
+  await page.getByText("The state after is not saved.").waitFor();
 });
 
 scenario("a turn that runs before events can be read appears", async ({ browser, project, start }) => {

@@ -26,7 +26,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-type Optional = string | number | false | undefined;
+type Optional = string | number | false | null | undefined;
 
 /** Returns the texts that there are, with a separator between them. */
 export function joined(separator: string, ...all: Optional[]): string {

@@ -6,7 +6,7 @@ import type { McpServer } from "../../../types/protocol";
 import type { HookCheck, PageState } from "../page";
 import { Card, Code, CopyButton, Dim, Do, Dot, Line, Row, Table } from "../parts";
 import { useRequest } from "../state";
-import { facts, plural, size, when } from "../text";
+import { facts, joined, plural, size, when } from "../text";
 import { rpc } from "../transport";
 import { Bridges } from "./bridges";
 
@@ -66,7 +66,7 @@ function Editor({ state }: { state: PageState | undefined }) {
   const isConnected = state?.server;
   return (
     <Card title="Editor" ok={isConnected || undefined} answer={answer}>
-      {answer.data && <p>{isConnected ? `${editor || "An editor"} is connected, ${plural(uris.length, "unsaved file")}.${focus ? ` In front: ${focus}.` : ""}${changedAt ? ` Last change ${when(changedAt)}.` : ""}` : "No editor is connected. Agents get files as they are on disk."}</p>}
+      {answer.data && <p>{isConnected ? joined(" ", `${editor || "An editor"} is connected, ${plural(uris.length, "unsaved file")}.`, focus && `In front: ${focus}.`, changedAt && `Last change ${when(changedAt)}.`) : "No editor is connected. Agents get files as they are on disk."}</p>}
       <Bridges state={state} />
       <Table items={isConnected ? uris : []} row={(uri) => <li>{decodeURIComponent(uri.replace("file://", ""))}</li>} />
     </Card>
@@ -93,7 +93,7 @@ function Agents({ root }: { root: string | undefined }) {
         items={rows}
         row={({ agent, title, version, parts, checked, ok, problems, last }) => (
           <Row key={agent} ok={ok} what={title}>
-            {parts.join(", ") || "not connected"} <Dim>{facts(version ?? "", last && `last turn ${last.name}, ${when(last.startedAt)}`)}</Dim>
+            {parts.join(", ") || "not connected"} <Dim>{facts(version, last && `last turn ${last.name}, ${when(last.startedAt)}`)}</Dim>
             {problems.map((problem) => (
               <p class="minus">
                 <Code text={problem} />
@@ -130,7 +130,7 @@ function Servers({ readOnly }: { readOnly: boolean }) {
   const bad = data?.filter(({ state }) => STATES[state][1] === false).length;
   return (
     <Card title="MCP servers" ok={data?.length ? !bad : undefined} answer={answer}>
-      {data && <p>{data.length ? `${plural(data.length, "server")}${bad ? `, ${bad} to look at` : ""}.` : "No MCP servers."}</p>}
+      {data && <p>{data.length ? `${joined(", ", plural(data.length, "server"), bad && `${bad} to look at`)}.` : "No MCP servers."}</p>}
       <Table items={data} row={(server) => <Server key={`${server.root} ${server.name}`} server={server} readOnly={readOnly} reload={answer.reload} />} />
       {data?.length === 0 && <Remedy text="Add one for all agents: `sightline mcp add NAME -- COMMAND`" />}
     </Card>
@@ -172,7 +172,7 @@ function Store({ root }: { root: string | undefined }) {
   const [problems, setProblems] = useState<string[]>();
   return (
     <Card title="Checkpoints" ok={data && !problems?.length} answer={answer}>
-      {data && <p>{data.count ? `${plural(data.count, "checkpoint")} in ${size(data.bytes)}${data.oldest ? `, the oldest from ${when(data.oldest)}` : ""}${data.verifiedAt ? `, verified ${when(data.verifiedAt)}` : ""}.` : "No checkpoints yet."}</p>}
+      {data && <p>{data.count ? `${joined(", ", `${plural(data.count, "checkpoint")} in ${size(data.bytes)}`, data.oldest && `the oldest from ${when(data.oldest)}`, data.verifiedAt && `verified ${when(data.verifiedAt)}`)}.` : "No checkpoints yet."}</p>}
       {!!newest?.skipped.length && <p>Not in the newest one: {newest.skipped.map(({ path, reason }) => `${path} (${reason})`).join(", ")}</p>}
       {problems && (
         <p>

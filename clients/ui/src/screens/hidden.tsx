@@ -6,7 +6,7 @@ import type { AccessRule, CheckAccessResult, DeniedEntry, RuleFile } from "../..
 import type { PageRoot } from "../page";
 import { Alert, Card, Code, Dim, Do, Dot, Empty, Note, Path, Pending, Right, Table } from "../parts";
 import { type Query, useRequest } from "../state";
-import { clock, day, facts, plural, when } from "../text";
+import { clock, day, facts, joined, plural, when } from "../text";
 import { open } from "../transport";
 
 /** Time without typing before a check, in milliseconds. */
@@ -116,7 +116,7 @@ function Rule({ rule }: { rule: AccessRule | undefined }) {
     return null;
   }
   const { source, line, pattern } = rule;
-  const name = line ? `${source}:${line}` : source;
+  const name = joined(":", source, line);
   return (
     <span class="rule">
       {isBuiltIn(rule) ? (

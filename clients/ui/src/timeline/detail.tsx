@@ -8,7 +8,7 @@ import { plural, sum } from "../text";
 import { rpc } from "../transport";
 import { Blame } from "./blame";
 import { Files, type Parts } from "./diffview";
-import type { Comparison, Entry, History, Target } from "./history";
+import { type Comparison, type Entry, type History, type Target, notSaved } from "./history";
 import { type Done, RestorePanel } from "./restore";
 
 export interface DetailProps {
@@ -103,7 +103,7 @@ export function Detail(props: DetailProps) {
 /** Compares a side of the entry with the workspace. */
 function since(entry: Entry, side: string): Compared {
   const from = side === "before" ? (entry.start ?? entry.before) : entry.after;
-  return from ? { own: { from } } : { note: `The state ${side} is not saved.` };
+  return from ? { own: { from } } : { note: notSaved(side) };
 }
 
 /** Compares two entries, the older one first. */

@@ -82,6 +82,11 @@ function sessionName({ name }: { name: string }): string {
   return name.slice(0, name.lastIndexOf("."));
 }
 
+/** Says that the state before or after something is missing. */
+export function notSaved(side: string): string {
+  return `The state ${side} is not saved.`;
+}
+
 function searched(...texts: (string | undefined)[]): string {
   return texts.join("\n").toLowerCase();
 }
@@ -89,11 +94,11 @@ function searched(...texts: (string | undefined)[]): string {
 function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry {
   const { name, agent, prompt, files, moreFiles = 0, running, startedAt, endedAt, head, root, before, after } = turn;
   const count = files.length + moreFiles;
-  const time = running ? `since ${clock(startedAt)}, running` : when(startedAt) + (endedAt === undefined ? "" : `, ${duration(endedAt - startedAt)}`);
+  const time = running ? `since ${clock(startedAt)}` : joined(", ", when(startedAt), endedAt && duration(endedAt - startedAt));
   const first = checkpoints.find(({ id }) => id === before);
   const label = first?.label;
   const isUnknown = before && !after && !running;
-  const none = isUnknown ? "Its end was not saved." : `This turn ${running ? "has changed no files yet" : "changed no files"}.`;
+  const none = isUnknown ? notSaved("after") : `This turn has changed no files${running ? " yet" : ""}.`;
   return {
     kind: "turn",
     id: name,
@@ -103,7 +108,7 @@ function turnEntry(turn: ListedTurn, checkpoints: readonly Checkpoint[]): Entry 
     mark: "●",
     meaning: "turn",
     title: name,
-    name: label ? `${name}: ${label}` : name,
+    name: joined(": ", name, label),
     says: prompt ?? "no prompt stored",
     changed: joined(", ", count ? plural(count, "file") : !running && (isUnknown ? "its end was not saved" : "no changes"), running && "running"),
     ...(count && { additions: sum(files, (file) => file.additions), deletions: sum(files, (file) => file.deletions) }),
@@ -151,7 +156,7 @@ function outsideEntry(turn: ListedTurn, older: ListedTurn | undefined, undoPoint
     search: searched(...files.map(({ path }) => path)),
     before,
     after,
-    ...(before && after ? { own: { from: before, to: after } } : { note: "The state before is not saved." }),
+    ...(before && after ? { own: { from: before, to: after } } : { note: notSaved("before") }),
     target: before ? { id: before, root, title: `the state before the ${title}` } : undefined,
     action: "Restore before these changes …",
     checkpoints: [],
