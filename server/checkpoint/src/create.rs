@@ -35,7 +35,6 @@ use super::{
         odb::Odb,
         pack::writer::PackWriter,
     },
-    tree_diff::Tree,
     worktree::{
         capture_filter::CaptureFilter,
         dirty_set::{ChangeSource, Changes},
@@ -115,9 +114,8 @@ impl Checkpoints {
         let cache = &mut *cache;
         let opened = || {
             let repository = self.open_or_create()?;
-            let generation = repository.generation()?;
             let newest = self.newest(&repository)?;
-            Ok((repository, generation, newest))
+            Ok((repository, newest))
         };
         let opened: Result<_, Error> = if cache.loaded {
             opened()
@@ -126,7 +124,7 @@ impl Checkpoints {
             thread_pool::start();
             rayon::join(opened, || cache.load(&self.state_dir())).0
         };
-        let (repository, generation, (newest, is_empty)) = opened?;
+        let (repository, (newest, is_empty)) = opened?;
         let newest = newest.as_ref();
 
         repository.odb().refresh();
@@ -166,16 +164,10 @@ impl Checkpoints {
             return Ok((Arc::clone(newest), scan.clone(), during_write(&scan)));
         }
 
-        let kept = cache.stored.clone().filter(|(tree, when)| {
-            *when == generation && newest.is_some_and(|newest| newest.tree == tree.oid)
-        });
-        let base = match (&kept, newest) {
-            (Some((tree, _)), _) => Some(Tree::Seen(tree.clone())),
-            (None, newest) => newest.map(|newest| Tree::Stored(newest.tree)),
-        };
+        let base = newest.map(|newest| newest.tree);
         let seen = scan.clone();
         let stored = || {
-            let counts = self.store_missing(job, &filter, &sink, &mut scan, base.as_ref());
+            let counts = self.store_missing(job, &filter, &sink, &mut scan, base);
             cache.scan = Some(scan.clone());
             let counts = counts?;
             let (created, sequence) = time_after(newest.map(|newest| &newest.metadata));
@@ -213,7 +205,6 @@ impl Checkpoints {
         if let Some(whole) = &mut *self.verified() {
             whole.note_added(id);
         }
-        cache.stored = Some((scan.tree.clone(), generation));
         let checkpoint = Arc::new(Checkpoint {
             id,
             tree: scan.tree.oid,
@@ -231,7 +222,7 @@ impl Checkpoints {
         filter: &CaptureFilter<'_>,
         sink: &ObjectSink,
         scan: &mut Scan,
-        base: Option<&Tree>,
+        base: Option<Oid>,
     ) -> Result<Counts, Error> {
         let has = |oid, is_folder| sink.has(oid, is_folder);
         for _ in 0..MAX_ATTEMPTS {

@@ -26,19 +26,18 @@ pub(crate) struct MissingObjects<'a> {
     pub(crate) folders: Vec<&'a Arc<Folder>>,
 }
 
-/// Compares `tree` with `base`, which is `None` without a previous tree. The objects of a snapshot in `base` are all
-/// in the store. `has` takes an object and whether it is a folder, and returns whether the object need not be stored.
+/// Compares `tree` with the stored tree `base`, which is `None` without a previous tree. `has` takes an object and whether it is a folder, and returns whether the object need not be stored.
 pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
-    base: Option<&Tree>,
+    base: Option<Oid>,
     reader: &Odb,
     cancel: &Cancel,
     has: impl Fn(Oid, bool) -> bool,
 ) -> Result<(Counts, MissingObjects<'a>), Error> {
     let mut counts = Counts::default();
     let mut missing = MissingObjects::default();
-    let mut rest = vec![(RelPath::default(), Some(tree), base.cloned())];
-    if base.is_some_and(|base| base.oid() == tree.oid) {
+    let mut rest = vec![(RelPath::default(), Some(tree), base.map(Tree::Stored))];
+    if base == Some(tree.oid) {
         rest.clear();
     }
     while let Some((path, new, old)) = rest.pop() {
@@ -48,11 +47,11 @@ pub(crate) fn find_missing<'a>(
         {
             missing.folders.push(new);
         }
-        if let (None, Some(Tree::Seen(old))) = (new, &old) {
-            counts.deleted += old.files;
-            continue;
-        }
-        let entries = Tree::entries_of(old.as_ref(), reader)?;
+        let entries = match Tree::entries_of(old.as_ref(), reader) {
+            // Nothing is known to be stored then.
+            Err(Error::Damaged(_)) => Vec::new(),
+            entries => entries?,
+        };
         let mut before: HashMap<_, _> = entries.into_iter().collect();
         for now in new.into_iter().flat_map(|new| new.entries()) {
             let (leaf, tree) = split(before.remove(now.name));

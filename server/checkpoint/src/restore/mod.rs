@@ -76,8 +76,7 @@ impl Checkpoints {
             };
             let at = (&repository, &self.walker()?);
             let scan = self.scan_worktree(job)?;
-            let between = (&scan, &*target, Tree::Stored(target.tree));
-            let plan = self.plan(job, at, between, wanted, unsaved)?;
+            let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
             Ok(plan.preview())
         };
         self.unless_pruned(&wanted.ids(), preview())
@@ -257,7 +256,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         (repository, walker): (&Repository, &DirWalker),
-        (now, target, target_tree): (&Scan, &Checkpoint, Tree),
+        (now, target): (&Scan, &Checkpoint),
         wanted: &RestoreTarget,
         unsaved: UnsavedDocuments<'_>,
     ) -> Result<Plan, Error> {
@@ -289,7 +288,7 @@ impl Checkpoints {
             job,
             &reader,
             &mut walker,
-            (now, target, target_tree),
+            (now, target),
             &paths,
             &Circumstances {
                 unsaved,

@@ -19,8 +19,8 @@ use super::{
             refs,
             repository::Repository,
         },
-        tree_diff::{Leaf, Tree},
-        worktree::{permissions::ReadPermissionMap, scan::Scan, snapshot::Folder},
+        tree_diff::Leaf,
+        worktree::{permissions::ReadPermissionMap, scan::Scan},
     },
     apply::{ApplyContext, apply, step_error::StepError},
     crash_point::crash_point,
@@ -118,14 +118,14 @@ impl RestoreOperation<'_> {
     /// Scans the workspace and plans the restore, without an undo point.
     fn plan_current(&self) -> Result<Plan, Error> {
         let scan = self.checkpoints.scan_worktree(self.job)?;
-        self.plan(&scan, Tree::Stored(self.target.tree))
+        self.plan(&scan)
     }
 
-    fn plan(&self, scan: &Scan, target_tree: Tree) -> Result<Plan, Error> {
+    fn plan(&self, scan: &Scan) -> Result<Plan, Error> {
         self.checkpoints.plan(
             self.job,
             (&self.repository, &self.walker),
-            (scan, &self.target, target_tree),
+            (scan, &self.target),
             self.wanted,
             self.unsaved,
         )
@@ -150,15 +150,7 @@ impl RestoreOperation<'_> {
     fn create_undo_point(&self, is_retry: bool) -> Result<Prepared, Error> {
         let paths = self.paths.iter().map(NamedPath::of).collect();
         let request = self.options.undo.of_undo_point(Some(self.target.id), paths);
-        // The target is often the last checkpoint, whose tree is cached.
-        let cached_tree = self
-            .checkpoints
-            .lock_stat_cache(self.job.cancel)?
-            .stored
-            .clone()
-            .filter(|(tree, _)| tree.oid == self.target.tree)
-            .map(|(tree, _)| tree);
-        let prepare = |scan: &Scan| self.prepare(scan, cached_tree.as_ref());
+        let prepare = |scan: &Scan| self.prepare(scan);
         let (undo, scan, prepared) = self
             .checkpoints
             .create_locked(self.lock, self.job, &request, prepare)?;
@@ -178,26 +170,15 @@ impl RestoreOperation<'_> {
     }
 
     /// Plans the restore, and verifies that the store has all that it reads.
-    fn prepare(
-        &self,
-        scan: &Scan,
-        cached_tree: Option<&Arc<Folder>>,
-    ) -> Result<PreparedPlan, Error> {
+    fn prepare(&self, scan: &Scan) -> Result<PreparedPlan, Error> {
         let cancel = self.job.cancel;
-        let tree = cached_tree
-            .cloned()
-            .map_or(Tree::Stored(self.target.tree), Tree::Seen);
-        let plan = self.plan(scan, tree)?;
+        let plan = self.plan(scan)?;
         self.check_token(&plan)?;
         let merged = self.store_merged(&plan)?;
         let contents =
             preflight::verify_contents(&self.repository, self.target.id, &plan.steps, cancel)?;
-        let paths = plan.steps.iter().map(|step| &step.path);
-        if let Some(cached_tree) = cached_tree {
-            let folders = preflight::parent_folders(cached_tree, paths.clone());
-            preflight::verify_folders(&self.repository, &folders, cancel)?;
-        }
-        let paths = paths.chain(&plan.left_alone);
+        let of_steps = plan.steps.iter().map(|step| &step.path);
+        let paths = of_steps.chain(&plan.left_alone);
         let folders = preflight::parent_folders(&scan.tree, paths);
         Ok(PreparedPlan {
             plan,
@@ -240,7 +221,6 @@ impl RestoreOperation<'_> {
         // again.
         self.repository
             .record_damage(&format!("undo point {} is damaged", undo.id))?;
-        self.checkpoints.lock_stat_cache(self.job.cancel)?.stored = None;
         let prepared = self.create_undo_point(true);
         if self.checkpoints.get(self.target.id).is_err() {
             return Err(Error::Restore(format!(

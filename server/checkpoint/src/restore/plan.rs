@@ -160,12 +160,12 @@ pub(super) struct Circumstances<'a> {
 }
 
 /// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
-/// paths in `wanted`. `target_tree` is the tree of `target`.
+/// paths in `wanted`.
 pub(super) fn plan(
     job: &Job<'_>,
     reader: &Odb,
     walker: &mut DirWalker,
-    (now, target, target_tree): (&Scan, &Checkpoint, Tree),
+    (now, target): (&Scan, &Checkpoint),
     wanted: &[RelPath],
     circumstances: &Circumstances<'_>,
 ) -> Result<Plan, Error> {
@@ -175,11 +175,11 @@ pub(super) fn plan(
         undo_scope,
         reverted,
     } = *circumstances;
-    let left = Tree::Seen(now.tree.clone());
-    let mut found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
+    let (left, right) = (Tree::Seen(now.tree.clone()), Tree::Stored(target.tree));
+    let mut found = compare(reader, &left, &right, wanted, job.cancel)?;
     let later = undo_scope.map_or_else(Later::default, |scope| scope.limit(&mut found));
     let selected = match reverted {
-        Some(part) => part.select(job, reader, walker, (&mut found, &target_tree), wanted)?,
+        Some(part) => part.select(job, reader, walker, (&mut found, &right), wanted)?,
         None => Selected::default(),
     };
     let is_in_scope = |path: &RelPath| {

@@ -69,16 +69,11 @@ pub(super) fn verify_contents(
     )))
 }
 
-/// Verifies the tree objects of folders. They may have been cached in memory, but the recovery of an
-/// interrupted restore reads them from the store.
+/// Verifies the tree objects of folders.
 ///
 /// # Errors
 /// `storage`.
-pub(super) fn verify_folders(
-    repository: &Repository,
-    folders: &[Oid],
-    cancel: &Cancel,
-) -> Result<(), Error> {
+fn verify_folders(repository: &Repository, folders: &[Oid], cancel: &Cancel) -> Result<(), Error> {
     thread_pool::start();
     folders.par_iter().with_min_len(16).try_for_each_init(
         || repository.odb(),

@@ -191,8 +191,7 @@ impl Repository {
         Ok(id)
     }
 
-    /// Returns the generation, which changes whenever objects may have been removed. Knowledge
-    /// about stored objects is only valid within one generation.
+    /// Returns the generation, which changes whenever objects may have been removed.
     pub(crate) fn generation(&self) -> Result<u64, Error> {
         let path = self.dir.join(GENERATION);
         let text = read(&path)?.unwrap_or_default();

@@ -10,6 +10,7 @@ mod repository;
 use std::{collections::BTreeMap, iter, sync::Arc};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use sightline_access::gitignore::bytes_of;
 use sightline_base::{cancel::Cancel, path::RelPath};
 use sightline_context::git::index::GitIndex;
@@ -24,7 +25,7 @@ pub(crate) use repository::Repository;
 
 /// Sorted paths relative to the root, with `/`. A submodule ends with `/`; only its own rules apply
 /// in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrackedPaths(Vec<Box<[u8]>>);
 
 impl TrackedPaths {
@@ -51,7 +52,7 @@ impl TrackedPaths {
 }
 
 /// What a scan found out about tracked files.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GitIndexState {
     /// Fingerprint of the indexes. `None` if one of them is too recent to trust its stamp, or cannot
     /// be read.
@@ -60,6 +61,7 @@ pub(crate) struct GitIndexState {
     pub(crate) tracked: TrackedPaths,
     /// Repositories that have ignored files, and whose tracked files are not all known. Not saved:
     /// they are read again every time.
+    #[serde(skip)]
     pub(crate) unreadable: Vec<UnreadableIndex>,
 }
 

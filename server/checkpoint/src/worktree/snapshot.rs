@@ -25,13 +25,13 @@ pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
 }
 
 /// A file or link.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct File {
     pub(crate) stamp: Stamp,
-    pub(crate) oid: Oid,
-    pub(crate) mode: Mode,
     /// Whether an equal stamp guarantees equal content.
     pub(crate) settled: bool,
+    pub(crate) oid: Oid,
+    pub(crate) mode: Mode,
 }
 
 impl File {
@@ -101,7 +101,7 @@ impl<'a> Entry<'a> {
 }
 
 /// An entry that is not captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ExcludedEntry {
     pub(crate) name: Box<[u8]>,
     pub(crate) reason: ExclusionReason,
@@ -185,7 +185,7 @@ impl fmt::Display for ExclusionReason {
 }
 
 /// Rules that a folder adds to those above it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FolderRules {
     /// Whether the folder has an entry called `.git`.
     pub(crate) git: bool,

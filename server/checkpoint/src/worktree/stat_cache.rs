@@ -18,9 +18,6 @@ const MAX_CACHE_BYTES: u64 = 1 << 30;
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     pub(crate) scan: Option<Scan>,
-    /// Tree of a checkpoint whose objects are all stored, and the store's generation at that time.
-    /// Equal objects need not be stored again.
-    pub(crate) stored: Option<(Arc<Folder>, u64)>,
     /// Whether the cache file was read.
     pub(crate) loaded: bool,
     /// Tree that was last written to the cache file.
@@ -37,18 +34,15 @@ impl StatCache {
         let bytes = read_foreign(&state_dir.join(CACHE_FILE), MAX_CACHE_BYTES)
             .ok()
             .flatten();
-        let Some(saved) = bytes.as_deref().and_then(encoding::decode) else {
+        let Some((header, tree)) = bytes.as_deref().and_then(encoding::decode) else {
             return;
         };
-        self.stored = saved
-            .stored
-            .map(|generation| (saved.tree.clone(), generation));
-        self.saved = Some(saved.tree.clone());
+        self.saved = Some(tree.clone());
         self.scan = Some(Scan::of(
-            saved.tree,
-            saved.git_index,
-            saved.filter_fingerprint,
-            saved.salt,
+            tree,
+            header.git_index,
+            header.filter_fingerprint,
+            header.salt,
         ));
     }
 
@@ -64,22 +58,16 @@ impl StatCache {
         {
             return Ok(());
         }
-        let tree = scan.tree.clone();
-        let file = encoding::CacheFile {
-            tree: tree.clone(),
+        let header = encoding::Header {
             filter_fingerprint: scan.filter_fingerprint,
             salt: scan.salt,
+            stored: None,
             git_index: scan.git_index.clone(),
-            stored: self
-                .stored
-                .as_ref()
-                .filter(|(stored, _)| stored.oid == tree.oid)
-                .map(|(_, generation)| *generation),
         };
-        let bytes = encoding::encode(&file).map_err(Error::encode(CACHE_FILE))?;
+        let bytes = encoding::encode(&header, &scan.tree).map_err(Error::encode(CACHE_FILE))?;
         storage.make_dir(state_dir)?;
         atomic_file::replace(&state_dir.join(CACHE_FILE), &bytes)?;
-        self.saved = Some(tree);
+        self.saved = Some(scan.tree.clone());
         Ok(())
     }
 }

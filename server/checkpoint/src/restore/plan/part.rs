@@ -98,11 +98,7 @@ impl Reverted<'_> {
         let mut changed: HashMap<RelPath, [Option<Leaf>; 2]> = changes
             .leaves
             .into_iter()
-            .map(|Difference { path, left, right }| {
-                // The checkpoint may be a snapshot in memory, whose contents are in the store.
-                let right = right.map(|leaf| Leaf { seen: None, ..leaf });
-                (path, [left, right])
-            })
+            .map(|Difference { path, left, right }| (path, [left, right]))
             .collect();
         if !self.part.hunks.is_empty() {
             let limited = merger.limit_to_hunks(&self.part.hunks, &changed)?;

@@ -16,39 +16,28 @@ use sightline_base::fs::Stamp;
 use twox_hash::XxHash3_128;
 
 use crate::{
-    store::object::{Mode, Oid},
+    store::object::Mode,
     worktree::{
         exclusions::{PathHash, PathSalt},
-        git_index::{GitIndexState, TrackedPaths},
-        snapshot::{ExcludedEntry, ExclusionReason, File, Folder, FolderRules, Node, Parts},
+        git_index::GitIndexState,
+        snapshot::{Entry, ExcludedEntry, File, Folder, FolderRules, Node, Parts},
     },
 };
 
 const MAGIC: &[u8] = b"SLTREE\0\x06";
 const CHECKSUM_BYTES: usize = 16;
 
-/// Content of the file.
-#[derive(Clone, Debug)]
-pub(crate) struct CacheFile {
-    pub(crate) tree: Arc<Folder>,
+/// What the file states before the folders.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
     /// See [`super::super::scan::Scan`].
     pub(crate) filter_fingerprint: u128,
     /// See [`super::super::scan::Scan`].
     pub(crate) salt: PathSalt,
+    /// Not used. An older version saved a generation of the store.
+    pub(crate) stored: Option<u64>,
     /// See [`super::super::scan::Scan`].
     pub(crate) git_index: Arc<GitIndexState>,
-    /// Generation of the store when it held the whole tree, if it did.
-    pub(crate) stored: Option<u64>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Header<'a> {
-    filter_fingerprint: u128,
-    salt: PathSalt,
-    stored: Option<u64>,
-    index_fingerprint: Option<u128>,
-    #[serde(borrow)]
-    tracked: Vec<&'a [u8]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,29 +45,16 @@ struct SavedFolder<'a> {
     stamp: Stamp,
     settled: bool,
     denied: Vec<PathHash>,
-    #[serde(borrow)]
-    excluded: Vec<(&'a [u8], ExclusionReason)>,
-    rules: Option<SavedRules<'a>>,
+    excluded: Vec<ExcludedEntry>,
+    rules: Option<FolderRules>,
     /// In git's order.
+    #[serde(borrow)]
     entries: Vec<(&'a [u8], SavedEntry)>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct SavedRules<'a> {
-    git: bool,
-    excludes: Option<&'a [u8]>,
-    gitignore: Option<&'a [u8]>,
-    access: Option<u128>,
-}
-
-#[derive(Serialize, Deserialize)]
 enum SavedEntry {
-    File {
-        stamp: Stamp,
-        settled: bool,
-        oid: [u8; 20],
-        mode: Mode,
-    },
+    File(File),
     /// One of the folders before this one.
     Folder,
 }
@@ -87,22 +63,9 @@ enum SavedEntry {
 ///
 /// # Errors
 /// If a number is out of range.
-pub(crate) fn encode(saved: &CacheFile) -> Result<Vec<u8>, postcard::Error> {
-    let header = Header {
-        filter_fingerprint: saved.filter_fingerprint,
-        salt: saved.salt,
-        stored: saved.stored,
-        index_fingerprint: saved.git_index.fingerprint,
-        tracked: saved
-            .git_index
-            .tracked
-            .paths()
-            .iter()
-            .map(|path| &**path)
-            .collect(),
-    };
-    let mut out = postcard::to_extend(&header, MAGIC.to_vec())?;
-    let mut rest = vec![(&*saved.tree, false)];
+pub(crate) fn encode(header: &Header, tree: &Folder) -> Result<Vec<u8>, postcard::Error> {
+    let mut out = postcard::to_extend(header, MAGIC.to_vec())?;
+    let mut rest = vec![(tree, false)];
     while let Some((folder, is_below_written)) = rest.pop() {
         if is_below_written {
             out = postcard::to_extend(&saved_folder(folder), out)?;
@@ -120,45 +83,28 @@ pub(crate) fn encode(saved: &CacheFile) -> Result<Vec<u8>, postcard::Error> {
 }
 
 fn saved_folder(folder: &Folder) -> SavedFolder<'_> {
-    let excluded = folder.excluded.iter();
+    let entry = |entry: Entry<'_>| {
+        let file = entry.file().cloned();
+        file.map_or(SavedEntry::Folder, SavedEntry::File)
+    };
     SavedFolder {
         stamp: folder.stamp,
         settled: folder.settled,
         denied: folder.denied.to_vec(),
-        excluded: excluded
-            .map(|entry| (&*entry.name, entry.reason.clone()))
-            .collect(),
-        rules: folder.rules.as_deref().map(|rules| SavedRules {
-            git: rules.git,
-            excludes: rules.excludes.as_deref(),
-            gitignore: rules.gitignore.as_deref(),
-            access: rules.access,
-        }),
-        entries: folder
-            .entries()
-            .map(|entry| {
-                let saved = entry
-                    .file()
-                    .map_or(SavedEntry::Folder, |file| SavedEntry::File {
-                        stamp: file.stamp,
-                        settled: file.settled,
-                        oid: file.oid.0,
-                        mode: file.mode,
-                    });
-                (entry.name, saved)
-            })
-            .collect(),
+        excluded: folder.excluded.to_vec(),
+        rules: folder.rules.as_deref().cloned(),
+        entries: folder.entries().map(|one| (one.name, entry(one))).collect(),
     }
 }
 
 /// Decodes the file. Returns `None` if it is damaged.
-pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Header, Arc<Folder>)> {
     let (bytes, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
     if XxHash3_128::oneshot(bytes).to_le_bytes() != checksum {
         return None;
     }
     let bytes = bytes.strip_prefix(MAGIC)?;
-    let (header, mut rest) = postcard::take_from_bytes::<Header<'_>>(bytes).ok()?;
+    let (header, mut rest) = postcard::take_from_bytes(bytes).ok()?;
     let mut folders = Vec::new();
     while !rest.is_empty() {
         let (saved, after) = postcard::take_from_bytes(rest).ok()?;
@@ -167,78 +113,44 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
         folders.push(Arc::new(folder));
     }
     let tree = folders.pop()?;
-    let tracked = header.tracked.into_iter().map(Box::from).collect();
-    folders.is_empty().then(|| CacheFile {
-        tree,
-        filter_fingerprint: header.filter_fingerprint,
-        salt: header.salt,
-        git_index: Arc::new(GitIndexState {
-            fingerprint: header.index_fingerprint,
-            tracked: TrackedPaths::new(tracked),
-            unreadable: Vec::new(),
-        }),
-        stored: header.stored,
-    })
+    folders.is_empty().then_some((header, tree))
 }
 
 /// Builds a folder. Its subfolders are taken from the end of `folders`.
 fn read_folder(saved: SavedFolder<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<Folder> {
-    let is_folder = |entry: &(&[u8], SavedEntry)| matches!(entry.1, SavedEntry::Folder);
-    let below = saved
-        .entries
-        .iter()
-        .filter(|entry| is_folder(entry))
-        .count();
-    let first = folders.len().checked_sub(below)?;
-    let mut below = folders.drain(first..);
+    let is_folder = |entry: &&(&[u8], SavedEntry)| matches!(entry.1, SavedEntry::Folder);
+    let below = saved.entries.iter().filter(is_folder).count();
+    let mut below = folders.drain(folders.len().checked_sub(below)?..);
     let mut entries = Vec::with_capacity(saved.entries.len());
     for (name, entry) in saved.entries {
         let node = match entry {
             SavedEntry::Folder => Node::Folder(below.next()?),
-            SavedEntry::File {
-                mode: Mode::Folder, ..
-            } => return None,
-            SavedEntry::File {
-                stamp,
-                settled,
-                oid,
-                mode,
-            } => Node::File(File {
-                stamp,
-                oid: Oid(oid),
-                mode,
-                settled,
-            }),
+            SavedEntry::File(file) if file.mode == Mode::Folder => return None,
+            SavedEntry::File(file) => Node::File(file),
         };
         entries.push((name.into(), node));
     }
-    drop(below);
-    let excluded = saved.excluded.into_iter();
     Some(Folder::new(Parts {
         stamp: saved.stamp,
         settled: saved.settled,
         entries,
-        excluded: excluded
-            .map(|(name, reason)| ExcludedEntry {
-                name: name.into(),
-                reason,
-            })
-            .collect(),
+        excluded: saved.excluded,
         denied: saved.denied,
-        rules: saved.rules.map(|rules| FolderRules {
-            git: rules.git,
-            excludes: rules.excludes.map(Arc::from),
-            gitignore: rules.gitignore.map(Arc::from),
-            access: rules.access,
-        }),
+        rules: saved.rules,
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worktree::{
-        capture_filter::repository_data::VersionControl, exclusions::Hex16, snapshot::SpecialFile,
+    use crate::{
+        store::object::Oid,
+        worktree::{
+            capture_filter::repository_data::VersionControl,
+            exclusions::Hex16,
+            git_index::TrackedPaths,
+            snapshot::{ExclusionReason, SpecialFile},
+        },
     };
 
     fn file(size: u64) -> Node {
@@ -257,7 +169,7 @@ mod tests {
         })
     }
 
-    fn sample() -> CacheFile {
+    fn sample() -> (Header, Arc<Folder>) {
         let folder = |parts| Node::Folder(Arc::new(Folder::new(parts)));
         let reasons = [
             ExclusionReason::BySettings,
@@ -302,8 +214,7 @@ mod tests {
             settled: true,
             ..Parts::default()
         };
-        CacheFile {
-            tree: Arc::new(Folder::new(parts)),
+        let header = Header {
             filter_fingerprint: 5,
             salt: PathSalt(Hex16([1; 16])),
             git_index: Arc::new(GitIndexState {
@@ -315,25 +226,30 @@ mod tests {
                 ]),
             }),
             stored: Some(9),
-        }
+        };
+        (header, Arc::new(Folder::new(parts)))
     }
 
     #[test]
     fn the_cache_file_round_trips() {
-        let saved = sample();
-        let bytes = encode(&saved).unwrap();
-        let read = decode(&bytes).unwrap();
-        assert_eq!(read.tree.oid, saved.tree.oid);
+        let (header, tree) = sample();
+        let bytes = encode(&header, &tree).unwrap();
+        // The checksum of this file as earlier versions wrote it.
+        let checksum = sightline_base::escape::hex(&bytes[bytes.len() - CHECKSUM_BYTES..]);
+        assert_eq!(checksum, "d250b67fe7850233e1aa13b4e6f560b8");
+        let (read, read_tree) = decode(&bytes).unwrap();
+        assert_eq!(read_tree.oid, tree.oid);
         assert_eq!((read.filter_fingerprint, read.stored), (5, Some(9)));
         assert_eq!(read.git_index.fingerprint, Some(7));
-        assert_eq!(read.git_index.tracked, saved.git_index.tracked);
-        assert_eq!((read.tree.files, read.tree.bytes), (3, 301));
-        assert_eq!(encode(&read).unwrap(), bytes);
+        assert_eq!(read.git_index.tracked, header.git_index.tracked);
+        assert_eq!((read_tree.files, read_tree.bytes), (3, 301));
+        assert_eq!(encode(&read, &read_tree).unwrap(), bytes);
     }
 
     #[test]
     fn a_damaged_cache_is_ignored() {
-        let bytes = encode(&sample()).unwrap();
+        let (header, tree) = sample();
+        let bytes = encode(&header, &tree).unwrap();
         for at in 0..bytes.len() {
             assert!(decode(&bytes[..at]).is_none());
             let mut bent = bytes.clone();

@@ -200,3 +200,20 @@ fn the_next_checkpoint_repairs_known_damage() {
     assert_eq!(ids(&ground), [fourth, third, first]);
     assert_eq!(kept_aside(&ground).len(), 1);
 }
+
+/// Its folder is compared with the damaged one, which tells nothing about the files that are stored.
+#[test]
+fn a_damaged_folder_does_not_prevent_the_next_checkpoint() {
+    let (ground, first, second) = two();
+    damage(&ground, &format!("{second}:d"));
+    ground.write(&[("d/f", &text(3))]);
+    let third = ground.create();
+    let dir = ground.checkpoints.git_dir();
+    assert_eq!(git(&dir, &["show", &format!("{third}:d/f")]), text(3));
+    assert!(!problems(&ground).is_empty());
+    ground.write(&[("d/f", &text(4))]);
+    assert_eq!(ids(&ground).len(), 3);
+    let fourth = ground.create();
+    assert_eq!(ids(&ground), [fourth, third, first]);
+    assert_eq!(problems(&ground), [""; 0]);
+}
