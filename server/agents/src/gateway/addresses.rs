@@ -313,30 +313,17 @@ impl Addresses {
     }
 
     fn set(&self, text: &str, key: &[String], address: &str) -> Result<String, EditError> {
-        match key.split_last() {
-            Some((name, parents)) if !self.is_toml() => {
-                json::set_member(text, parents, name, &address.into())
-            }
-            _ => toml::set_value(text, key, address),
+        match self.is_toml() {
+            true => toml::set_value(text, key, address),
+            false => json::set(text, key, &address.into()),
         }
     }
 
+    /// Removes an address with the objects that were added for it.
     fn cut(&self, text: &str, key: &[String]) -> Result<String, EditError> {
-        if self.is_toml() {
-            return toml::remove_value(text, key);
+        match self.is_toml() {
+            true => toml::remove_value(text, key),
+            false => Ok(json::remove_at(text, key)?.unwrap_or_else(|| text.to_owned())),
         }
-        let mut text = text.to_owned();
-        let mut rest = key;
-        while let Some((name, parents)) = rest.split_last() {
-            text = json::remove_member(&text, parents, name)?.unwrap_or(text);
-            let file = json::value(&text).unwrap_or_default();
-            let above = at(&file, parents).and_then(Value::as_object);
-            // An object without other members was added with the address.
-            if parents.is_empty() || !above.is_some_and(serde_json::Map::is_empty) {
-                break;
-            }
-            rest = parents;
-        }
-        Ok(text)
     }
 }

@@ -3,7 +3,7 @@
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
-    ast::{Array, Object, ObjectProp, Value as Node},
+    ast::{Array, Value as Node},
     parse_to_ast,
 };
 use serde::de::IgnoredAny;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     EditError,
-    json_text::{Container, cut, has_comment, insert, insert_member, replace},
+    json_text::{Container, cut, has_comment, insert, replace},
     program::{self, Program},
 };
 use crate::Agent;
@@ -30,14 +30,18 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the names above the entry with its own, such as `mcpServers.sightline` and `hooks.PreToolUse`.
-    pub(super) fn name(&self) -> String {
-        let name = match &self.slot {
+    /// Returns the names above the entry with its own.
+    fn path(&self) -> Vec<&'static str> {
+        let name = match self.slot {
             Slot::Member(name) => name,
             Slot::Element { array, .. } => array,
         };
-        let names = self.parent.iter().chain([name]);
-        names.copied().collect::<Vec<_>>().join(".")
+        [&*self.parent, &[name]].concat()
+    }
+
+    /// Returns the path of the entry, such as `mcpServers.sightline` and `hooks.PreToolUse`.
+    pub(super) fn name(&self) -> String {
+        self.path().join(".")
     }
 
     /// Returns whether the entry is an element of this array.
@@ -68,18 +72,9 @@ pub enum Slot {
 /// starts another program.
 pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     let (mark, json) = split_mark(text);
-    let mut json = match parse(json)? {
-        Some(_) => json.to_owned(),
-        None => format!("{{}}{json}"),
-    };
+    let mut json = or_empty_object(json)?;
     for entry in entries {
-        // Each insertion changes the positions. There is one for each name, and one for the entry.
-        for _ in 0..=entry.parent.len() + 2 {
-            match add_step(&json, entry)? {
-                Some(edited) => json = edited,
-                None => break,
-            }
-        }
+        json = add_entry(&json, entry)?;
         if !find(&json, entry)?.is_some_and(|found| found.is_current) {
             return Err(EditError::OtherChange);
         }
@@ -87,136 +82,73 @@ pub fn add(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     Ok(format!("{mark}{json}"))
 }
 
-/// Sets a member of the object below `parents`, such as a server in `mcpServers`. Missing objects are added. A number is
-/// a place in an array. An empty text is an empty file.
-///
-/// # Errors
-/// If the text is not JSON, or one of them has another type or is written twice.
-pub fn set_member(
-    text: &str,
-    parents: &[impl AsRef<str>],
-    name: &str,
-    value: &Value,
-) -> Result<String, EditError> {
-    let (mark, json) = split_mark(text);
-    let json = match parse(json)? {
-        Some(_) => json.to_owned(),
-        None => format!("{{}}{json}"),
-    };
-    let root = parse(&json)?;
-    let mut node = root.as_ref();
-    for (depth, parent) in parents.iter().map(AsRef::as_ref).enumerate() {
-        let object = match node {
-            Some(Node::Object(object)) => object,
-            Some(Node::Array(_)) => {
-                node = node.map_or(Ok(None), |node| child(node, parent))?;
-                continue;
-            }
-            _ => return Err(not_an_object(&parents[..depth])),
-        };
-        node = match member(object, parent)? {
-            Some(found) => Some(&found.value),
-            None => {
-                let below = parents[depth + 1..].iter().map(AsRef::as_ref);
-                let nested = [name]
-                    .into_iter()
-                    .chain(below.rev())
-                    .fold(value.clone(), |value, name| json!({ name: value }));
-                let edited = insert_member(&json, object, parent, &nested);
-                return Ok(format!("{mark}{edited}"));
-            }
-        };
-    }
-    let Some(Node::Object(object)) = node else {
-        return Err(not_an_object(parents));
-    };
-    let edited = match member(object, name)? {
-        Some(known) => replace(&json, &known.value, value).unwrap_or_else(|| json.clone()),
-        None => insert_member(&json, object, name, value),
-    };
-    Ok(format!("{mark}{edited}"))
-}
-
-/// Returns what has this name in an object, or this place in an array.
-fn child<'a, 'b>(node: &'b Node<'a>, name: &str) -> Result<Option<&'b Node<'a>>, EditError> {
-    Ok(match node {
-        Node::Object(object) => member(object, name)?.map(|member| &member.value),
-        Node::Array(array) => name
-            .parse()
-            .ok()
-            .and_then(|at: usize| array.elements.get(at)),
-        _ => None,
-    })
-}
-
-/// Removes a member of the object below `parents`. Returns `None` if there is none.
-///
-/// # Errors
-/// If the text is not JSON, or one of them is written twice.
-pub fn remove_member(
-    text: &str,
-    parents: &[impl AsRef<str>],
-    name: &str,
-) -> Result<Option<String>, EditError> {
-    let (mark, json) = split_mark(text);
-    let root = parse(json)?;
-    let mut node = root.as_ref();
-    for parent in parents {
-        node = node.map_or(Ok(None), |node| child(node, parent.as_ref()))?;
-    }
-    let Some(Node::Object(object)) = node else {
-        return Ok(None);
-    };
-    if member(object, name)?.is_none() {
-        return Ok(None);
-    }
-    let edited = cut(json, &Container::of_object(object), index_of(object, name));
-    Ok(Some(format!("{mark}{edited}")))
-}
-
-fn not_an_object(names: &[impl AsRef<str>]) -> EditError {
-    EditError::NotAnObject(names.iter().map(|name| name.as_ref().to_owned()).collect())
-}
-
-/// Makes one edit towards an entry: adds an object or array above it, or the entry. Returns
-/// `None` if the entry is there.
-fn add_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
-    let root = parse(text)?;
-    let Some(Node::Object(top)) = &root else {
-        return Err(EditError::NotAnObject(Vec::new()));
-    };
-    let mut object = top;
-    for (depth, name) in entry.parent.iter().enumerate() {
-        object = match member(object, name)?.map(|member| &member.value) {
-            Some(Node::Object(below)) => below,
-            Some(_) => return Err(not_an_object(&entry.parent[..=depth])),
-            None => return Ok(Some(insert_member(text, object, name, &json!({})))),
-        };
-    }
-    let (array, words) = match &entry.slot {
-        Slot::Member(name) => {
-            let Some(member) = member(object, name)? else {
-                return Ok(Some(insert_member(text, object, name, &entry.value)));
-            };
-            let found = Value::from(member.value.clone());
-            if !is_our_server(&found, &entry.program) {
+fn add_entry(text: &str, entry: &Entry) -> Result<String, EditError> {
+    let (root, path) = (parse(text)?, entry.path());
+    let found = at(root.as_ref(), &path)?;
+    Ok(match (&entry.slot, found) {
+        (Slot::Member(_), None) => with(text, &path, &entry.value)?,
+        (Slot::Member(_), Some(node)) => {
+            let found = Value::from(node.clone());
+            if program_of_server(&found, &entry.program).is_none() {
                 return Err(EditError::NotOurs(entry.name()));
             }
-            let updated = updated(&found, &entry.value);
-            return Ok(replace(text, &member.value, &updated));
+            replace(text, node, &updated(&found, &entry.value))
         }
-        Slot::Element { array, words } => (array, words),
-    };
-    Ok(match member(object, array)?.map(|member| &member.value) {
-        Some(Node::Array(list)) => match our_hooks(list, words, &entry.program).first() {
-            Some(hook) if hook.is_alone => replace(text, &list.elements[hook.group], &entry.value),
-            // The user has moved it into another group.
-            Some(hook) => replace(text, hook.node, &entry.value["hooks"][0]),
-            None => Some(insert(text, &Container::of_array(list), &entry.value, "")),
-        },
-        Some(_) => return Err(EditError::NotAnArray(array)),
-        None => Some(insert_member(text, object, array, &json!([]))),
+        (Slot::Element { .. }, None) => with(text, &path, &json!([entry.value]))?,
+        (Slot::Element { words, .. }, Some(Node::Array(list))) => {
+            match our_hooks(list, words, &entry.program).first() {
+                Some(hook) => replace(text, hook.node, hook.wanted(entry)),
+                None => insert(text, &Container::of_array(list), &entry.value, ""),
+            }
+        }
+        (Slot::Element { array, .. }, Some(_)) => return Err(EditError::NotAnArray(array)),
     })
+}
+
+/// Sets a value at a path, such as a server in `mcpServers`. Missing objects are added. A number is a place in an array.
+/// An empty text is an empty file.
+///
+/// # Errors
+/// If the text is not JSON, or something above the value has another type or is written twice.
+pub fn set(text: &str, path: &[impl AsRef<str>], value: &Value) -> Result<String, EditError> {
+    let (mark, json) = split_mark(text);
+    let json = with(&or_empty_object(json)?, path, value)?;
+    Ok(format!("{mark}{json}"))
+}
+
+fn with(text: &str, path: &[impl AsRef<str>], value: &Value) -> Result<String, EditError> {
+    let Some(root) = parse(text)? else {
+        return Err(EditError::NotAnObject(Vec::new()));
+    };
+    let (steps, node) = follow(&root, path)?;
+    let (known, missing) = path.split_at(steps.len());
+    Ok(match (missing, node) {
+        ([], node) => replace(text, node, value),
+        ([name, below @ ..], Node::Object(object)) => {
+            let names = below.iter().rev().map(AsRef::as_ref);
+            let value = names.fold(value.clone(), |value, name| json!({ name: value }));
+            let key = format!("{}: ", Value::from(name.as_ref()));
+            insert(text, &Container::of_object(object), &value, &key)
+        }
+        _ => {
+            let names = known.iter().map(|name| name.as_ref().to_owned());
+            return Err(EditError::NotAnObject(names.collect()));
+        }
+    })
+}
+
+/// Removes what is at a path, and objects that become empty. Returns `None` if nothing is there.
+///
+/// # Errors
+/// If the text is not JSON, or something on the path is written twice.
+pub fn remove_at(text: &str, path: &[impl AsRef<str>]) -> Result<Option<String>, EditError> {
+    let (mark, json) = split_mark(text);
+    let Some(root) = parse(json)? else {
+        return Ok(None);
+    };
+    let (steps, _) = follow(&root, path)?;
+    let is_there = steps.len() == path.len();
+    Ok(is_there.then(|| format!("{mark}{}", cut_with_empty(json, steps))))
 }
 
 /// Removes the entries, in any version, and objects and arrays that become empty. What is not
@@ -228,7 +160,7 @@ pub fn remove(text: &str, entries: &[Entry]) -> Result<String, EditError> {
     let (mark, json) = split_mark(text);
     let mut json = json.to_owned();
     for entry in entries {
-        while let Some(edited) = remove_step(&json, entry)? {
+        while let Some(edited) = without(&json, entry)? {
             json = edited;
         }
     }
@@ -236,54 +168,50 @@ pub fn remove(text: &str, entries: &[Entry]) -> Result<String, EditError> {
 }
 
 /// Removes one entry. Returns `None` if there is none.
-fn remove_step(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
-    let root = parse(text)?;
-    let Some(top) = root.as_ref().and_then(Node::as_object) else {
+fn without(text: &str, entry: &Entry) -> Result<Option<String>, EditError> {
+    let (Some(root), path) = (parse(text)?, entry.path()) else {
         return Ok(None);
     };
-    // The objects above the entry, and the index of the next one in each.
-    let mut above: Vec<(&Object<'_>, usize)> = Vec::new();
-    let mut object = top;
-    for name in &entry.parent {
-        let Some(below) = member(object, name)?.and_then(|member| member.value.as_object()) else {
-            return Ok(None);
-        };
-        above.push((object, index_of(object, name)));
-        object = below;
+    let (mut steps, node) = follow(&root, &path)?;
+    if steps.len() < path.len() {
+        return Ok(None);
     }
-    let (mut container, mut index) = match &entry.slot {
-        Slot::Member(name) => match member(object, name)? {
-            Some(member) if is_our_server(&Value::from(member.value.clone()), &entry.program) => {
-                (Container::of_object(object), index_of(object, name))
-            }
-            _ => return Ok(None),
-        },
-        Slot::Element { array, words } => {
-            let list = member(object, array)?.and_then(|member| member.value.as_array());
-            let Some(list) = list else { return Ok(None) };
-            let hooks = our_hooks(list, words, &entry.program);
-            let Some(hook) = hooks.first() else {
-                return Ok(None);
-            };
-            if !hook.is_alone {
-                return Ok(Some(cut(
-                    text,
-                    &Container::of_array(hook.hooks),
-                    hook.index,
-                )));
-            }
-            above.push((object, index_of(object, array)));
-            (Container::of_array(list), hook.group)
+    let is_ours = match (&entry.slot, node) {
+        (Slot::Member(_), node) => {
+            program_of_server(&Value::from(node.clone()), &entry.program).is_some()
         }
+        (Slot::Element { words, .. }, Node::Array(list)) => {
+            match our_hooks(list, words, &entry.program).first() {
+                Some(hook) if !hook.is_alone => {
+                    let hooks = Container::of_array(hook.hooks);
+                    return Ok(Some(cut(text, &hooks, hook.index)));
+                }
+                Some(hook) => {
+                    steps.push((Container::of_array(list), hook.group));
+                    true
+                }
+                None => false,
+            }
+        }
+        _ => false,
     };
-    // What would be empty without comments is removed too.
-    while container.children.len() == 1
-        && !has_comment(text, &container)
-        && let Some((object, next)) = above.pop()
+    Ok(is_ours.then(|| cut_with_empty(text, steps)))
+}
+
+/// Removes the last of some steps, with the objects and arrays that would be empty without it and have no comments.
+fn cut_with_empty(text: &str, mut steps: Vec<Step>) -> String {
+    while let [.., (above, _), (container, _)] = &*steps
+        && above.is_object(text)
+        && container.children.len() == 1
+        && !has_comment(text, container)
     {
-        (container, index) = (Container::of_object(object), next);
+        steps.pop();
     }
-    Ok(Some(cut(text, &container, index)))
+    let last = steps.last();
+    last.map_or_else(
+        || text.to_owned(),
+        |(container, index)| cut(text, container, *index),
+    )
 }
 
 /// Returns whether nothing but empty objects and arrays is left.
@@ -314,37 +242,25 @@ pub(super) struct Found {
 /// If the text is not JSON, or a parent is written twice.
 pub(super) fn find(text: &str, entry: &Entry) -> Result<Option<Found>, EditError> {
     let root = parse(split_mark(text).1)?;
-    let Some(mut object) = root.as_ref().and_then(Node::as_object) else {
+    let Some(node) = at(root.as_ref(), &entry.path())? else {
         return Ok(None);
     };
-    for name in &entry.parent {
-        let Some(below) = member(object, name)?.and_then(|member| member.value.as_object()) else {
-            return Ok(None);
-        };
-        object = below;
-    }
-    Ok(match &entry.slot {
-        Slot::Member(name) => member(object, name)?.and_then(|member| {
-            let found = Value::from(member.value.clone());
-            Some(Found {
-                program: program_of_server(&found, &entry.program)?,
+    Ok(match (&entry.slot, node) {
+        (Slot::Member(_), node) => {
+            let found = Value::from(node.clone());
+            program_of_server(&found, &entry.program).map(|program| Found {
+                program,
                 is_current: updated(&found, &entry.value) == found,
             })
-        }),
-        Slot::Element { array, words } => member(object, array)?
-            .and_then(|member| member.value.as_array())
-            .and_then(|list| {
-                let hook = our_hooks(list, words, &entry.program).into_iter().next()?;
-                let is_current = if hook.is_alone {
-                    Value::from(list.elements[hook.group].clone()) == entry.value
-                } else {
-                    Value::from(hook.node.clone()) == entry.value["hooks"][0]
-                };
-                Some(Found {
-                    program: hook.program,
-                    is_current,
-                })
-            }),
+        }
+        (Slot::Element { words, .. }, Node::Array(list)) => {
+            let hook = our_hooks(list, words, &entry.program).into_iter().next();
+            hook.map(|hook| Found {
+                is_current: Value::from(hook.node.clone()) == *hook.wanted(entry),
+                program: hook.program,
+            })
+        }
+        _ => None,
     })
 }
 
@@ -382,27 +298,24 @@ pub(crate) fn value(text: &str) -> Option<Value> {
 
 /// Returns our hooks of an entry, each with the pattern of the tools that it concerns.
 pub(super) fn hooks(text: &str, entry: &Entry) -> Vec<(Option<String>, Value)> {
-    let (Some(file), Slot::Element { array, words }) = (value(text), &entry.slot) else {
+    let Slot::Element { words, .. } = &entry.slot else {
         return Vec::new();
     };
-    let above = entry
-        .parent
-        .iter()
-        .try_fold(&file, |value, name| value.get(name));
-    let groups = above.and_then(|above| above.get(array)?.as_array());
-    let mut found = Vec::new();
-    for group in groups.into_iter().flatten() {
-        for hook in group["hooks"].as_array().into_iter().flatten() {
-            if program_of_hook(hook, words, &entry.program).is_some() {
-                found.push((group["matcher"].as_str().map(str::to_owned), hook.clone()));
-            }
-        }
-    }
-    found
+    let root = parse(split_mark(text).1).ok().flatten();
+    let Ok(Some(Node::Array(list))) = at(root.as_ref(), &entry.path()) else {
+        return Vec::new();
+    };
+    let hooks = our_hooks(list, words, &entry.program);
+    let found = hooks.iter().map(|hook| {
+        let group = Value::from(list.elements[hook.group].clone());
+        let matcher = group["matcher"].as_str().map(str::to_owned);
+        (matcher, group["hooks"][hook.index].clone())
+    });
+    found.collect()
 }
 
 /// Splits off a byte order mark.
-fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 })
 }
 
@@ -433,31 +346,64 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
         })
 }
 
-/// Returns a member of an object.
+/// An object or array, and the index of a child.
+type Step = (Container, usize);
+
+/// Follows the names of members and places in arrays as far as they are there. Returns the steps, and where they end.
 ///
 /// # Errors
-/// If the name is written twice: readers disagree on which one counts.
-fn member<'a, 'b>(
-    object: &'b Object<'a>,
-    name: &str,
-) -> Result<Option<&'b ObjectProp<'a>>, EditError> {
-    let mut found = object
-        .properties
-        .iter()
-        .filter(|member| member.name.as_str() == name);
-    let first = found.next();
-    match found.next() {
-        Some(_) => Err(EditError::DuplicateName(name.to_owned())),
-        None => Ok(first),
+/// If a name is written twice: readers disagree on which one counts.
+fn follow<'a, 'b>(
+    root: &'b Node<'a>,
+    path: &[impl AsRef<str>],
+) -> Result<(Vec<Step>, &'b Node<'a>), EditError> {
+    let (mut steps, mut node) = (Vec::new(), root);
+    for name in path.iter().map(AsRef::as_ref) {
+        let (container, place) = match node {
+            Node::Object(object) => {
+                let members = object.properties.iter().enumerate();
+                let mut named = members.filter(|(_, member)| member.name.as_str() == name);
+                let place = named.next();
+                if named.next().is_some() {
+                    return Err(EditError::DuplicateName(name.to_owned()));
+                }
+                let place = place.map(|(index, member)| (index, &member.value));
+                (Container::of_object(object), place)
+            }
+            Node::Array(array) => {
+                let index = name.parse().ok();
+                let place =
+                    index.and_then(|index: usize| Some((index, array.elements.get(index)?)));
+                (Container::of_array(array), place)
+            }
+            _ => break,
+        };
+        let Some((index, below)) = place else { break };
+        steps.push((container, index));
+        node = below;
     }
+    Ok((steps, node))
 }
 
-/// Returns the index of a member that exists.
-fn index_of(object: &Object<'_>, name: &str) -> usize {
-    let mut members = object.properties.iter();
-    members
-        .position(|member| member.name.as_str() == name)
-        .unwrap_or_default()
+/// Returns what is at a path.
+///
+/// # Errors
+/// If something on it is written twice.
+fn at<'a, 'b>(
+    root: Option<&'b Node<'a>>,
+    path: &[impl AsRef<str>],
+) -> Result<Option<&'b Node<'a>>, EditError> {
+    let Some(root) = root else { return Ok(None) };
+    let (steps, node) = follow(root, path)?;
+    Ok((steps.len() == path.len()).then_some(node))
+}
+
+/// Returns an empty object in place of a text without a value.
+fn or_empty_object(json: &str) -> Result<String, EditError> {
+    Ok(match parse(json)? {
+        Some(_) => json.to_owned(),
+        None => format!("{{}}{json}"),
+    })
 }
 
 /// Returns the program of a server that starts `sightline mcp`.
@@ -474,10 +420,6 @@ fn program_of_server(server: &Value, program: &Program) -> Option<String> {
     };
     word.filter(|word| program.is_named(word) && argument == "mcp")
         .map(str::to_owned)
-}
-
-fn is_our_server(server: &Value, program: &Program) -> bool {
-    program_of_server(server, program).is_some()
 }
 
 /// Returns `found` with the command of `wanted`, and the members it lacks. The user's arguments and
@@ -513,9 +455,20 @@ struct OurHook<'a, 'b> {
     hooks: &'b Array<'a>,
     /// Index in `hooks`.
     index: usize,
+    /// The group if it has nothing else, else the hook.
     node: &'b Node<'a>,
-    /// Whether the group has nothing else.
     is_alone: bool,
+}
+
+impl OurHook<'_, '_> {
+    /// Returns what an entry has in place of the node.
+    fn wanted<'a>(&self, entry: &'a Entry) -> &'a Value {
+        match self.is_alone {
+            true => &entry.value,
+            // The user has moved it into another group.
+            false => &entry.value["hooks"][0],
+        }
+    }
 }
 
 /// Returns our hooks with these arguments.
@@ -529,17 +482,12 @@ fn our_hooks<'a, 'b>(
         let Some(object) = element.as_object() else {
             continue;
         };
-        let Some(hooks) = object
-            .get("hooks")
-            .and_then(|member| member.value.as_array())
-        else {
+        let Some(hooks) = object.get_array("hooks") else {
             continue;
         };
-        let members = object.properties.iter();
-        let is_plain = members.map(|member| member.name.as_str());
-        let is_plain = is_plain
-            .into_iter()
-            .all(|name| matches!(name, "matcher" | "hooks"));
+        let mut names = object.properties.iter().map(|member| member.name.as_str());
+        let is_alone =
+            names.all(|name| matches!(name, "matcher" | "hooks")) && hooks.elements.len() == 1;
         for (index, node) in hooks.elements.iter().enumerate() {
             let hook = Value::from(node.clone());
             if let Some(program) = program_of_hook(&hook, words, program) {
@@ -548,8 +496,8 @@ fn our_hooks<'a, 'b>(
                     group,
                     hooks,
                     index,
-                    node,
-                    is_alone: is_plain && hooks.elements.len() == 1,
+                    node: if is_alone { element } else { node },
+                    is_alone,
                 });
             }
         }

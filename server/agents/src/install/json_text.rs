@@ -1,47 +1,39 @@
 //! Edits of JSON text that keep the layout of everything else.
 
-use std::ops::Range;
-
 use jsonc_parser::{
     ast::{Array, Object, Value as Node},
-    common::Ranged,
+    common::{Range, Ranged},
 };
 use serde_json::Value;
 
+/// Returns whether something but white space and commas is around the only child.
 pub(super) fn has_comment(text: &str, container: &Container) -> bool {
-    let outside = |range: Range<usize>| text.get(range).unwrap_or_default();
     let [child] = container.children.as_slice() else {
         return true;
     };
-    let before = outside(container.whole.start..child.start);
-    let after = outside(child.end..container.whole.end);
+    let before = &text[container.whole.start..child.start];
+    let after = &text[child.end..container.whole.end];
     before.contains('/') || after.contains('/')
 }
 
 /// Byte ranges of an object or array, and of what is in it.
 pub(super) struct Container {
-    whole: Range<usize>,
-    pub(super) children: Vec<Range<usize>>,
+    whole: Range,
+    pub(super) children: Vec<Range>,
 }
 
 impl Container {
     pub(super) fn of_object(object: &Object<'_>) -> Self {
-        let children = object.properties.iter();
-        Self::new(object.range(), children.map(Ranged::range).collect())
+        Self {
+            whole: object.range(),
+            children: object.properties.iter().map(Ranged::range).collect(),
+        }
     }
 
     pub(super) fn of_array(array: &Array<'_>) -> Self {
-        let children = array.elements.iter();
-        Self::new(array.range(), children.map(Ranged::range).collect())
-    }
-
-    fn new(whole: jsonc_parser::common::Range, children: Vec<jsonc_parser::common::Range>) -> Self {
         Self {
-            whole: whole.start..whole.end,
-            children: children
-                .into_iter()
-                .map(|child| child.start..child.end)
-                .collect(),
+            whole: array.range(),
+            children: array.elements.iter().map(Ranged::range).collect(),
         }
     }
 
@@ -50,14 +42,13 @@ impl Container {
         self.whole.end - 1
     }
 
-    fn is_multiline(&self, text: &str) -> bool {
-        text[self.whole.clone()].contains('\n')
+    pub(super) fn is_object(&self, text: &str) -> bool {
+        text[self.whole.start..].starts_with('{')
     }
-}
 
-pub(super) fn insert_member(text: &str, object: &Object<'_>, name: &str, value: &Value) -> String {
-    let key = format!("{}: ", Value::from(name));
-    insert(text, &Container::of_object(object), value, &key)
+    fn is_multiline(&self, text: &str) -> bool {
+        text[self.whole.start..self.whole.end].contains('\n')
+    }
 }
 
 /// Inserts a value, after `key`, behind the last child of a container.
@@ -102,19 +93,15 @@ pub(super) fn insert(text: &str, container: &Container, value: &Value, key: &str
     format!("{head}{between}{middle}{newline}{indent}{key}{entry}{trailing}{tail}")
 }
 
-/// Replaces a value. Returns `None` if it is equal.
-pub(super) fn replace(text: &str, node: &Node<'_>, value: &Value) -> Option<String> {
+/// Replaces a value. An equal one stays as it is written.
+pub(super) fn replace(text: &str, node: &Node<'_>, value: &Value) -> String {
     if Value::from(node.clone()) == *value {
-        return None;
+        return text.to_owned();
     }
     let range = node.range();
     let indent = line_indent(text, range.start);
     let entry = pretty(value, &indent, &indent_unit(text), newline(text));
-    Some(format!(
-        "{}{entry}{}",
-        &text[..range.start],
-        &text[range.end..]
-    ))
+    format!("{}{entry}{}", &text[..range.start], &text[range.end..])
 }
 
 /// Removes a child, the white space before it, and one comma.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike, TomlError, Value};
 
-use super::{EditError, program::Program};
+use super::{EditError, json::split_mark, program::Program};
 
 /// A table with a heading: a server that starts this program.
 #[derive(Clone, Debug)]
@@ -17,7 +17,8 @@ pub struct TomlTable {
     pub program: Program,
 }
 
-/// Adds the table at the end of the file, or updates its keys in their place.
+/// Adds the table at the end of the file, or updates its keys in their place: sets what starts the program where it
+/// differs, and adds missing keys. The user's arguments and other keys stay.
 ///
 /// # Errors
 /// If the text is not TOML, the table above is written inline, or a table of this name starts
@@ -25,135 +26,81 @@ pub struct TomlTable {
 pub fn add(text: &str, wanted: &TomlTable) -> Result<String, EditError> {
     let [above, name] = wanted.heading;
     let document = parsed(text)?;
-    if document
-        .get(above)
-        .is_some_and(|item| item.get(name).is_some())
-    {
-        let table = our_table(&document, wanted);
-        let table = table.ok_or_else(|| EditError::NotOurs(format!("{above}.{name}")))?;
-        return match with_heading(table) {
-            Some(table) => update(&document, table, wanted),
-            None => update_in_place(&document, table, wanted),
-        };
+    match document.get(above) {
+        Some(tables) if tables.get(name).is_some() => {
+            if our_table(&document, wanted).is_none() {
+                return Err(EditError::NotOurs(format!("{above}.{name}")));
+            }
+            edited(text, |document| {
+                let table = document[above][name].as_table_like_mut();
+                let table = table.ok_or(EditError::OtherChange)?;
+                for (key, item) in wanted.table.iter() {
+                    // `args` begin with `mcp`, by which the table was recognized.
+                    if let Item::Value(value) = item
+                        && (key == "command" || !table.contains_key(key))
+                    {
+                        put(table, key, value);
+                    }
+                }
+                Ok(())
+            })
+        }
+        Some(tables) if !tables.is_table() => Err(EditError::InlineTable(above)),
+        _ => append(text, wanted.heading, wanted.table.clone()),
     }
-    if document.get(above).is_some_and(|item| !item.is_table()) {
-        return Err(EditError::InlineTable(above));
-    }
-    let newline = newline(text);
-    let mut table = format!("[{above}.{name}]{newline}");
-    for (key, value) in wanted.table.get_values() {
-        table.push_str(&format!(
-            "{} = {}{newline}",
-            key[0],
-            value.to_string().trim()
-        ));
-    }
-    // A heading can follow anything, so the rest of the file keeps its bytes.
-    let added = match text {
-        "" => table,
-        text if text.ends_with('\n') => format!("{text}{newline}{table}"),
-        text => format!("{text}{newline}{newline}{table}"),
-    };
-    let mut expected = plain(document.as_table());
-    let table = Some(plain(&wanted.table));
-    put(&mut expected, &document, wanted.heading, table);
-    checked(added, &expected)
 }
 
-/// Sets what starts the program where it differs, and adds missing keys. The user's arguments and
-/// other keys stay.
-fn update(
-    document: &Document<&str>,
-    table: &Table,
-    wanted: &TomlTable,
+/// Adds a table at the end of a file, where its heading can follow anything, so the rest keeps its bytes.
+fn append(text: &str, [above, name]: [&str; 2], table: Table) -> Result<String, EditError> {
+    let mut tables = Table::new();
+    tables.set_implicit(true);
+    tables.insert(name, Item::Table(table));
+    let mut added = DocumentMut::new();
+    added.insert(above, Item::Table(tables));
+    let space = match text {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let added = format!("{space}{added}").replace('\n', newline(text));
+    let text = format!("{text}{added}");
+    parsed(&text)?;
+    Ok(text)
+}
+
+/// Edits the values of a file. The rest keeps its bytes: a file in which line ends differ is not changed.
+fn edited(
+    text: &str,
+    edit: impl FnOnce(&mut DocumentMut) -> Result<(), EditError>,
 ) -> Result<String, EditError> {
-    let text = document.raw();
-    let newline = newline(text);
-    let mut expected = plain(document.as_table());
-    let [above, name] = wanted.heading;
-    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    for (key, item) in wanted.table.iter() {
-        let wanted_value = plain_item(item);
-        match table.get(key) {
-            None => {
-                let line = format!("{key} = {}{newline}", item.to_string().trim());
-                let end = own_lines(text, table).map_or(text.len(), |lines| lines.end);
-                edits.push((end..end, line));
-                expected[above][name][key] = wanted_value;
-            }
-            // `args` begin with `mcp`, by which the table was recognized.
-            Some(found) if key == "command" && plain_item(found) != wanted_value => {
-                let span = found.span().ok_or(EditError::OtherChange)?;
-                edits.push((span, item.to_string().trim().to_owned()));
-                expected[above][name][key] = wanted_value;
-            }
-            Some(_) => {}
-        }
-    }
-    if edits.is_empty() {
+    let mut document = parsed(text)?.into_mut();
+    let before = document.to_string();
+    edit(&mut document)?;
+    let after = document.to_string();
+    if after == before {
         return Ok(text.to_owned());
     }
-    // Lines that are added at the same place keep their order.
-    edits.sort_by_key(|(range, _)| range.start);
-    let mut updated = text.to_owned();
-    for (range, new) in edits.into_iter().rev() {
-        let needs_break = range.is_empty() && !updated[..range.start].ends_with('\n');
-        let new = if needs_break {
-            format!("{newline}{new}")
-        } else {
-            new
-        };
-        updated.replace_range(range, &new);
+    let (mark, _) = split_mark(text);
+    let after = after.replace("\r\n", "\n");
+    let lines = text.matches('\n').count();
+    match text.matches("\r\n").count() {
+        0 => Ok(format!("{mark}{after}")),
+        ends if ends == lines => Ok(format!("{mark}{}", after.replace('\n', "\r\n"))),
+        _ => Err(EditError::OtherChange),
     }
-    checked(updated, &expected)
 }
 
-/// The same for a table that is written inline or with dotted keys.
-fn update_in_place(
-    document: &Document<&str>,
-    table: &Item,
-    wanted: &TomlTable,
-) -> Result<String, EditError> {
-    let [above, name] = wanted.heading;
-    let mut expected = plain(document.as_table());
-    let mut edited = mutable(document)?;
-    for (key, item) in wanted.table.iter() {
-        let found = table.get(key).map(plain_item);
-        if found.is_some() && (key != "command" || found == Some(plain_item(item))) {
-            continue;
+/// Sets a value. Comments around an earlier one stay.
+fn put(table: &mut dyn TableLike, key: &str, value: &Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(found) if plain_value(found) == plain_value(value) => {}
+        Some(found) => {
+            let decor = found.decor().clone();
+            *found = value.clone();
+            *found.decor_mut() = decor;
         }
-        expected[above][name][key] = plain_item(item);
-        edited[above][name][key] = item.clone();
+        None => drop(table.insert(key, Item::Value(value.clone()))),
     }
-    checked(edited.to_string(), &expected)
-}
-
-/// Removes a table that is written inline or with dotted keys.
-fn remove_in_place(document: &Document<&str>, heading: [&str; 2]) -> Result<String, EditError> {
-    let [above, name] = heading;
-    let mut expected = plain(document.as_table());
-    let mut edited = mutable(document)?;
-    let tables = edited
-        .get_mut(above)
-        .and_then(Item::as_table_like_mut)
-        .ok_or(EditError::OtherChange)?;
-    tables.remove(name);
-    if tables.is_empty() && !has_heading(document, above) {
-        edited.remove(above);
-    }
-    put(&mut expected, document, heading, None);
-    checked(edited.to_string(), &expected)
-}
-
-fn mutable(document: &Document<&str>) -> Result<DocumentMut, EditError> {
-    document.raw().parse().map_err(|_| EditError::OtherChange)
-}
-
-/// Returns whether a table has a heading.
-fn has_heading(document: &Document<&str>, name: &str) -> bool {
-    document
-        .get(name)
-        .is_some_and(|item| with_heading(item).is_some())
 }
 
 /// Returns a table that is written as `[heading]`.
@@ -185,7 +132,12 @@ pub fn remove_named(text: &str, heading: [&str; 2]) -> Result<Option<String>, Ed
         return Ok(None);
     };
     let Some(table) = with_heading(table) else {
-        return remove_in_place(&document, heading).map(Some);
+        // It is written inline or with dotted keys.
+        return edited(text, |document| {
+            cut(document, heading);
+            Ok(())
+        })
+        .map(Some);
     };
     let mut ranges = Vec::new();
     collect_ranges(text, table, &mut ranges);
@@ -201,9 +153,26 @@ pub fn remove_named(text: &str, heading: [&str; 2]) -> Result<Option<String>, Ed
             .unwrap_or(before);
         rest = format!("{before}{}", &rest[range.end..]);
     }
-    let mut expected = plain(document.as_table());
-    put(&mut expected, &document, heading, None);
-    checked(rest, &expected).map(Some)
+    let mut expected = document.into_mut();
+    cut(&mut expected, heading);
+    if plain(parsed(&rest)?.as_table()) != plain(expected.as_table()) {
+        return Err(EditError::OtherChange);
+    }
+    Ok(Some(rest))
+}
+
+/// Removes a table from a document, and the one above it if that has neither a heading nor other keys.
+fn cut(document: &mut DocumentMut, [above, name]: [&str; 2]) {
+    let Some(item) = document.get_mut(above) else {
+        return;
+    };
+    let has_heading = with_heading(item).is_some();
+    let is_empty = item
+        .as_table_like_mut()
+        .is_some_and(|tables| tables.remove(name).is_some() && tables.is_empty());
+    if is_empty && !has_heading {
+        document.remove(above);
+    }
 }
 
 /// Adds a table with these values at the end of a file.
@@ -215,23 +184,9 @@ pub fn add_named(
     heading: [&str; 2],
     values: &serde_json::Value,
 ) -> Result<String, EditError> {
-    let mut table = Table::new();
-    for (key, value) in values.as_object().into_iter().flatten() {
-        table.insert(key, Item::Value(as_toml(value)));
-    }
-    let mut above = Table::new();
-    above.set_implicit(true);
-    above.insert(heading[1], Item::Table(table));
-    let mut added = DocumentMut::new();
-    added.insert(heading[0], Item::Table(above));
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        newline(text)
-    };
-    let text = format!("{text}{end}{}{added}", newline(text));
-    parsed(&text)?;
-    Ok(text)
+    let values = values.as_object().into_iter().flatten();
+    let table = values.map(|(key, value)| (key.as_str(), as_toml(value)));
+    append(text, heading, table.collect())
 }
 
 /// Returns a value of [`value`] as TOML.
@@ -345,31 +300,24 @@ pub(crate) fn set_value(
     path: &[impl AsRef<str>],
     value: &str,
 ) -> Result<String, EditError> {
-    let mut document = mutable(&parsed(text)?)?;
-    let Some((name, parents)) = path.split_last() else {
-        return Ok(text.to_owned());
-    };
-    let mut table: &mut dyn TableLike = document.as_table_mut();
-    for (depth, parent) in parents.iter().enumerate() {
-        table = table
-            .entry(parent.as_ref())
-            .or_insert(Item::Table(Table::new()))
-            .as_table_like_mut()
-            .ok_or_else(|| {
-                let names = path[..=depth].iter();
-                EditError::NotAnObject(names.map(|name| name.as_ref().to_owned()).collect())
-            })?;
-    }
-    match table.get_mut(name.as_ref()).and_then(Item::as_value_mut) {
-        Some(found) if found.as_str() == Some(value) => return Ok(text.to_owned()),
-        Some(found) => {
-            let decor = found.decor().clone();
-            *found = Value::from(value);
-            *found.decor_mut() = decor;
+    edited(text, |document| {
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        for (depth, name) in path.iter().enumerate() {
+            if depth + 1 == path.len() {
+                put(table, name.as_ref(), &value.into());
+                break;
+            }
+            table = table
+                .entry(name.as_ref())
+                .or_insert(Item::Table(Table::new()))
+                .as_table_like_mut()
+                .ok_or_else(|| {
+                    let names = path[..=depth].iter();
+                    EditError::NotAnObject(names.map(|name| name.as_ref().to_owned()).collect())
+                })?;
         }
-        None => drop(table.insert(name.as_ref(), toml_edit::value(value))),
-    }
-    Ok(document.to_string())
+        Ok(())
+    })
 }
 
 /// Removes a value, and the table above it if nothing else is in it.
@@ -377,22 +325,23 @@ pub(crate) fn set_value(
 /// # Errors
 /// If the text is not TOML.
 pub(crate) fn remove_value(text: &str, path: &[impl AsRef<str>]) -> Result<String, EditError> {
-    let mut document = mutable(&parsed(text)?)?;
-    let Some((name, parents)) = path.split_last() else {
-        return Ok(text.to_owned());
-    };
-    let above = parents.iter().try_fold(
-        document.as_table_mut() as &mut dyn TableLike,
-        |table, parent| table.get_mut(parent.as_ref())?.as_table_like_mut(),
-    );
-    let is_empty =
-        above.is_some_and(|table| table.remove(name.as_ref()).is_some() && table.is_empty());
-    if let [table] = parents
-        && is_empty
-    {
-        document.remove(table.as_ref());
-    }
-    Ok(document.to_string())
+    edited(text, |document| {
+        let Some((name, parents)) = path.split_last() else {
+            return Ok(());
+        };
+        let above = parents.iter().try_fold(
+            document.as_table_mut() as &mut dyn TableLike,
+            |table, parent| table.get_mut(parent.as_ref())?.as_table_like_mut(),
+        );
+        let is_empty =
+            above.is_some_and(|table| table.remove(name.as_ref()).is_some() && table.is_empty());
+        if let [table] = parents
+            && is_empty
+        {
+            document.remove(table.as_ref());
+        }
+        Ok(())
+    })
 }
 
 /// Returns a text value; `None` if the file has none there.
@@ -410,44 +359,6 @@ pub(crate) fn get_value(text: &str, path: &[&str]) -> Result<Option<String>, Edi
 /// Returns the value of a text. `None` if it is not TOML.
 pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
     Some(plain(Document::parse(text).ok()?.as_table()))
-}
-
-/// Returns the text if it has the expected values.
-fn checked(text: String, expected: &serde_json::Value) -> Result<String, EditError> {
-    let document = parsed(&text)?;
-    if plain(document.as_table()) == *expected {
-        Ok(text)
-    } else {
-        Err(EditError::OtherChange)
-    }
-}
-
-/// Sets or removes the table `heading` in the values of a document.
-fn put(
-    values: &mut serde_json::Value,
-    document: &Document<&str>,
-    heading: [&str; 2],
-    table: Option<serde_json::Value>,
-) {
-    let [above, name] = heading;
-    match table {
-        Some(table) => values[above][name] = table,
-        None => {
-            let tables = values
-                .get_mut(above)
-                .and_then(serde_json::Value::as_object_mut);
-            if let Some(tables) = tables {
-                tables.remove(name);
-                // A heading without keys stays.
-                if tables.is_empty()
-                    && !has_heading(document, above)
-                    && let Some(values) = values.as_object_mut()
-                {
-                    values.remove(above);
-                }
-            }
-        }
-    }
 }
 
 /// Returns the values of a table, without empty tables above others.
@@ -539,5 +450,17 @@ mod tests {
         let added = set_value(text, &["c"], "d").unwrap();
         assert_eq!(added, "c = \"d\"\n# top\n\n[a]\nb = 1\n");
         assert_eq!(remove_value(&added, &["c"]).unwrap(), text);
+    }
+
+    #[test]
+    fn line_ends_and_a_byte_order_mark_stay() {
+        let text = "\u{feff}# mine\r\n[access]\r\nsecrets = \"deny\"\r\n";
+        let set = set_value(text, &PATH, "hide").unwrap();
+        assert_eq!(set, format!("{text}commands = \"hide\"\r\n"));
+        assert_eq!(remove_value(&set, &PATH).unwrap(), text);
+        assert_eq!(
+            set_value("a = 1\r\nb = 2\n", &PATH, "hide"),
+            Err(EditError::OtherChange)
+        );
     }
 }

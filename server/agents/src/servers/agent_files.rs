@@ -13,7 +13,7 @@ use crate::{
     Agent,
     install::{
         Locations, Scope,
-        json::{remove_member, set_member},
+        json::{remove_at, set},
         toml,
     },
 };
@@ -116,7 +116,7 @@ impl AgentFile {
     /// Removes a server from a text of the file.
     pub(super) fn without(&self, text: &str, name: &str) -> Result<String, String> {
         let removed = match &self.parents {
-            Some(parents) => remove_member(text, parents, name),
+            Some(parents) => remove_at(text, &path_of(parents, name)),
             None => toml::remove_named(text, [CODEX_SERVERS, name]),
         };
         removed
@@ -127,11 +127,16 @@ impl AgentFile {
     /// Adds a server again to a text of the file, which has changed.
     pub(super) fn with(&self, text: &str, name: &str, entry: &Value) -> Result<String, String> {
         let added = match &self.parents {
-            Some(parents) => set_member(text, parents, name, entry),
+            Some(parents) => set(text, &path_of(parents, name), entry),
             None => toml::add_named(text, [CODEX_SERVERS, name], entry),
         };
         added.map_err(|error| format!("cannot change {}: {error}", self.path.display()))
     }
+}
+
+fn path_of<'a>(parents: &'a [String], name: &'a str) -> Vec<&'a str> {
+    let parents = parents.iter().map(String::as_str);
+    parents.chain([name]).collect()
 }
 
 /// Returns an entry of a client as one of ours.

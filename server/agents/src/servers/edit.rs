@@ -18,7 +18,7 @@ use super::{
 };
 use crate::install::{
     EditError, Locations, NAME,
-    json::{remove_member, set_member},
+    json::{remove_at, set},
     patch::ReversePatch,
 };
 
@@ -86,8 +86,8 @@ impl Manager {
             ));
         }
         self.change(|text| {
-            let removed = remove_member(text, &[SERVERS], name)
-                .map_err(|error| self.cannot_change(&error))?;
+            let removed =
+                remove_at(text, &[SERVERS, name]).map_err(|error| self.cannot_change(&error))?;
             removed.ok_or_else(|| format!("there is no server {name}"))
         })?;
         // Another one with this name begins as new.
@@ -164,7 +164,7 @@ impl Manager {
         {
             return Err(format!("there is a server {name} already; remove it first"));
         }
-        set_member(text, &[SERVERS], name, entry).map_err(|error| self.cannot_change(&error))
+        set(text, &[SERVERS, name], entry).map_err(|error| self.cannot_change(&error))
     }
 
     /// Moves a server back to the agent that had it. Returns the file of the agent, which gets its earlier
