@@ -19,7 +19,7 @@ use sightline_engine::{
 };
 use sightline_ipc as ipc;
 
-use super::{DONE, NEGATIVE, Workspace, offline, print, print_json, print_message};
+use super::{NEGATIVE, Workspace, offline, print_as, print_message};
 
 /// The output of `sightline config --json`.
 #[derive(Serialize)]
@@ -98,13 +98,9 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         running_servers: running.map_or(0, |storage| ipc::client::running(&storage, Some(&root))),
         settings: settings(&sources, storage_dir.ok().as_deref()),
     };
-    if workspace.json {
-        print_json(&report)?;
-    } else {
-        print(&report.text())?;
-    }
+    let done = print_as(workspace, &report, Report::text)?;
     if report.problems.is_empty() {
-        return Ok(DONE);
+        return Ok(done);
     }
     if !workspace.json {
         for problem in &report.problems {

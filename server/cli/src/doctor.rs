@@ -24,12 +24,12 @@ use sightline_local::process::version;
 use sightline_protocol::settings::Secrets;
 
 use super::{
-    DONE, NEGATIVE, Workspace,
+    NEGATIVE, Workspace,
     agents::{AgentState, states},
     checkpoints::{moved_hint, size},
     exec,
     gateway::usage,
-    log, offline, print, print_json, print_styled,
+    log, offline, print_as,
     requests::Requests,
     uninstall,
 };
@@ -66,25 +66,10 @@ struct Finding {
 /// Runs all checks and prints the findings. Returns 1 if there is a problem.
 pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let report = report(workspace)?;
-    if workspace.json {
-        print_json(&report)?;
-    } else {
-        for finding in &report.findings {
-            let (style, mark) = if finding.ok {
-                (ADDED, "ok")
-            } else {
-                (REMOVED, "FIX")
-            };
-            print_styled(&format!(
-                "{style}{mark:<4}{style:#}{}: {}\n",
-                finding.what, finding.found
-            ))?;
-            if !finding.ok {
-                print(&format!("    -> {}\n", finding.remedy))?;
-            }
-        }
-    }
-    Ok(if report.ok { DONE } else { NEGATIVE })
+    let done = print_as(workspace, &report, |report| {
+        report.findings.iter().map(Finding::line).collect()
+    })?;
+    Ok(if report.ok { done } else { NEGATIVE })
 }
 
 /// Runs all checks.
@@ -417,6 +402,17 @@ fn command(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 impl Finding {
+    fn line(&self) -> String {
+        let (what, found) = (self.what, &self.found);
+        match self.ok {
+            true => format!("{ADDED}ok  {ADDED:#}{what}: {found}\n"),
+            false => format!(
+                "{REMOVED}FIX {REMOVED:#}{what}: {found}\n    -> {}\n",
+                self.remedy
+            ),
+        }
+    }
+
     fn passed(what: &'static str, found: String) -> Self {
         Self {
             what,

@@ -66,7 +66,7 @@ use output::{
     Color, internal, print, print_as, print_error, print_json, print_message, print_sorted_json,
     print_styled, print_to,
 };
-use requests::{AnsweredBy, Place, offline};
+use requests::{AnsweredBy, Place, Requests, offline};
 use sightline_access::deny_moved_secrets;
 use sightline_agents::wiring::serves_editor;
 use sightline_base::path::AbsPath;
@@ -474,7 +474,7 @@ fn run(command: Command) -> Result<i32, Error> {
                 limit,
                 work_done_token: None,
             };
-            let listed = offline::call::<ListFiles>(&workspace, params)?;
+            let listed = Requests::offline(&workspace).call::<ListFiles>(params)?;
             if workspace.json {
                 print_json(&listed)?;
             } else {

@@ -12,7 +12,7 @@ use sightline_protocol::{
     method::ListDecisions,
 };
 
-use super::{DONE, Workspace, checkpoints::age, offline, print_as, print_message};
+use super::{Workspace, checkpoints::age, print_as, print_message, requests::Requests};
 
 #[derive(clap::Args)]
 pub(super) struct Log {
@@ -37,14 +37,13 @@ pub(super) fn run(log: Log) -> Result<i32, Error> {
         all: log.all,
         limit: None,
     };
-    let listed = offline::call::<ListDecisions>(&log.workspace, params)?;
+    let listed = Requests::offline(&log.workspace).call::<ListDecisions>(params)?;
     if listed.decisions.is_empty() && !log.workspace.json {
         print_message("nothing was refused or hidden");
     }
     print_as(&log.workspace, &listed, |listed| {
         listed.decisions.iter().map(line).collect()
-    })?;
-    Ok(DONE)
+    })
 }
 
 /// Returns how many reads were refused and texts were redacted since midnight.
@@ -54,7 +53,9 @@ pub(super) fn today(workspace: &Workspace) -> Result<(u32, u32), Error> {
         since: midnight.ok().map(|time| time.timestamp().as_millisecond()),
         ..ListDecisionsParams::default()
     };
-    let listed = offline::call::<ListDecisions>(workspace, params)?.decisions;
+    let listed = Requests::offline(workspace)
+        .call::<ListDecisions>(params)?
+        .decisions;
     let count = |verdict| {
         listed.iter().fold(0_u32, |count, decision| {
             count + u32::from(decision.verdict == verdict)

@@ -13,7 +13,7 @@ use sightline_agents::wiring::own_arguments;
 use sightline_engine::error::Error;
 use sightline_protocol::error::ErrorKind;
 
-use super::Workspace;
+use super::{DONE, Workspace};
 
 /// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,17 +103,18 @@ pub(super) fn print_styled(text: &str) -> Result<(), Error> {
     print_to(anstream::stdout().lock(), text.as_bytes())
 }
 
-/// Prints a result as JSON, or as text with colors.
+/// Prints a result as JSON, or as text with colors. Returns the exit code of success.
 pub(super) fn print_as<R: Serialize>(
     workspace: &Workspace,
     result: &R,
     text: impl FnOnce(&R) -> String,
-) -> Result<(), Error> {
+) -> Result<i32, Error> {
     if workspace.json {
-        print_json(result)
+        print_json(result)?;
     } else {
-        print_styled(&text(result))
+        print_styled(&text(result))?;
     }
+    Ok(DONE)
 }
 
 /// Writes to an output stream. A closed pipe is not an error.

@@ -71,8 +71,7 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
     print_as(&arguments.workspace, &adopted, |adopted| {
         let count = plural(adopted.checkpoints as u64, "checkpoint");
         format!("{count} adopted\n")
-    })?;
-    Ok(DONE)
+    })
 }
 
 fn about(store: &FolderStore) -> String {

@@ -13,7 +13,7 @@ use sightline_protocol::{
 };
 
 use super::{print_as, with_paths};
-use crate::{DONE, requests::Requests};
+use crate::requests::Requests;
 
 /// `sightline checkpoint blame`.
 pub(super) fn blame(requests: &Requests, path: &str) -> Result<i32, Error> {
@@ -51,8 +51,7 @@ pub(super) fn blame(requests: &Requests, path: &str) -> Result<i32, Error> {
             )
         })
         .collect()
-    })?;
-    Ok(DONE)
+    })
 }
 
 fn author(line: &BlameLine) -> String {

@@ -8,7 +8,7 @@ use sightline_protocol::{
 };
 
 use super::print_as;
-use crate::{DONE, requests::Requests};
+use crate::requests::Requests;
 
 /// `sightline checkpoint commit`.
 pub(super) fn commit(
@@ -26,6 +26,5 @@ pub(super) fn commit(
     print_as(&requests.workspace, &made, |made| {
         let (commit, branch) = (short_id(&made.commit), one_line(&made.branch));
         format!("commit {commit} on the new branch {branch}\n")
-    })?;
-    Ok(DONE)
+    })
 }

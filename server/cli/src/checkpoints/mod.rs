@@ -173,13 +173,13 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         }
         Checkpoint::Prune(arguments) => remove::prune(&arguments),
         Checkpoint::Delete(arguments) => remove::delete(&arguments),
-        Checkpoint::Stats { workspace, all } => match all {
-            true => stats::all(&Requests::offline(&workspace)),
-            false => stats::one(&workspace),
-        },
+        Checkpoint::Stats { workspace, all } => {
+            let stats = if all { stats::all } else { stats::one };
+            stats(&Requests::offline(&workspace))
+        }
         Checkpoint::Verify { workspace } => {
             let params = VerifyCheckpointsParams::default();
-            let verified = offline::call::<VerifyCheckpoints>(&workspace, params)?;
+            let verified = Requests::offline(&workspace).call::<VerifyCheckpoints>(params)?;
             print_as(&workspace, &verified, |verified| {
                 if verified.problems.is_empty() {
                     "all checkpoints are intact\n".to_owned()
@@ -286,8 +286,7 @@ fn label(requests: &Requests, written: &str, label: Option<String>) -> Result<i3
     })?;
     print_as(&requests.workspace, &labelled, |one| {
         render::checkpoint(one, &relative_time(one.created_at))
-    })?;
-    Ok(DONE)
+    })
 }
 
 /// Asks for the checkpoints, and unless only those of a task are wanted, for the turns.
@@ -339,8 +338,7 @@ fn list(
     print_as(&requests.workspace, &listed, |listed| {
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
         listed.text(&Clock::now(), limit, by_session)
-    })?;
-    Ok(DONE)
+    })
 }
 
 /// Formats a turn or a checkpoint for shell completions.
@@ -436,6 +434,5 @@ fn transfer_checkpoints(
             .map(|why| format!("{}\n", one_line(why)))
             .collect::<String>();
         format!("{count} {done}\n{skipped}")
-    })?;
-    Ok(DONE)
+    })
 }

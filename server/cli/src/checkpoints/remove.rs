@@ -102,8 +102,7 @@ fn remove(
             plural(pruned.removed, "checkpoint"),
             kept_line(pruned)
         )
-    })?;
-    Ok(DONE)
+    })
 }
 
 /// Returns the line that counts the checkpoints kept because of their label. Empty if there

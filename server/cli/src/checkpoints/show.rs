@@ -17,7 +17,7 @@ use sightline_protocol::{
 };
 
 use super::{TURNS, list_all, print_as};
-use crate::{DONE, requests::Requests};
+use crate::requests::Requests;
 
 /// The output with `--json`.
 #[derive(Serialize)]
@@ -86,8 +86,7 @@ pub(super) fn show(requests: &Requests, written: &str) -> Result<i32, Error> {
             turn,
         },
         text,
-    )?;
-    Ok(DONE)
+    )
 }
 
 /// Returns a turn, with its place in its session and which of its states is shown.

@@ -16,7 +16,7 @@ use sightline_protocol::{
 };
 
 use super::{format::size, print_as};
-use crate::{DONE, Workspace, offline, requests::Requests};
+use crate::requests::Requests;
 
 /// The checkpoints of a folder.
 #[derive(Serialize)]
@@ -30,10 +30,9 @@ struct FolderStats {
 }
 
 /// Prints the number and disk usage of the checkpoints of the workspace.
-pub(super) fn one(workspace: &Workspace) -> Result<i32, Error> {
-    let stats = offline::call::<CheckpointStats>(workspace, CheckpointStatsParams::default())?;
-    print_as(workspace, &stats, line)?;
-    Ok(DONE)
+pub(super) fn one(requests: &Requests) -> Result<i32, Error> {
+    let stats = requests.call::<CheckpointStats>(CheckpointStatsParams::default())?;
+    print_as(&requests.workspace, &stats, line)
 }
 
 fn line(stats: &CheckpointStatsResult) -> String {
@@ -71,8 +70,7 @@ pub(super) fn all(requests: &Requests) -> Result<i32, Error> {
             plural(count, "checkpoint"),
             size(bytes)
         )
-    })?;
-    Ok(DONE)
+    })
 }
 
 fn folder_line(one: &FolderStats) -> String {

@@ -13,7 +13,7 @@ use std::{
 use clap::Subcommand;
 use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES};
 use sightline_conversation::compaction::readable;
-use sightline_engine::{error::Error, params_compat, plural::plural};
+use sightline_engine::{error::Error, params_compat, plural::plural, render::timeline::Clock};
 use sightline_protocol::{
     checkpoint::ListCheckpointsParams,
     compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
@@ -35,8 +35,8 @@ use sightline_protocol::{
 use super::{
     DONE, NEGATIVE, Workspace,
     checkpoints::{ConfirmArgs, Proceed, ask, size},
-    offline::{self, OfflineServer},
-    print, print_as, print_json, print_message,
+    offline, print, print_as, print_json, print_message,
+    requests::Requests,
 };
 
 #[derive(Subcommand)]
@@ -183,7 +183,7 @@ pub(super) fn history(command: History) -> Result<i32, Error> {
     match command {
         History::Truncate { workspace } => {
             let params = stdin_params::<TruncateHistory>()?;
-            print_json(&offline::call::<TruncateHistory>(&workspace, params)?)?;
+            print_json(&Requests::offline(&workspace).call::<TruncateHistory>(params)?)?;
         }
         History::Rollback {
             workspace,
@@ -198,14 +198,14 @@ pub(super) fn history(command: History) -> Result<i32, Error> {
                 },
                 _ => stdin_params::<RollbackHistory>()?,
             };
-            print_json(&offline::call::<RollbackHistory>(&workspace, params)?)?;
+            print_json(&Requests::offline(&workspace).call::<RollbackHistory>(params)?)?;
         }
     }
     Ok(DONE)
 }
 
 pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
-    let workspace = &arguments.workspace;
+    let requests = Requests::offline(&arguments.workspace);
     let mut names = Vec::new();
     let mut texts = Vec::new();
     for file in &arguments.files {
@@ -215,7 +215,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
             max_bytes: Some(u32::MAX.into()),
             ..ReadFileParams::default()
         };
-        let read = offline::call::<ReadFile>(workspace, params)?;
+        let read = requests.call::<ReadFile>(params)?;
         if read.truncated {
             let message = format!("cannot count the tokens of {file}: it is too large");
             return Err(Error::new(ErrorKind::TooLarge, message).with_path(file.clone()));
@@ -233,20 +233,18 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
         encoding: arguments.encoding,
         ..CountTokensParams::default()
     };
-    let result = offline::call::<CountTokens>(workspace, params)?;
-    if workspace.json {
-        print_json(&result)?;
-        return Ok(DONE);
-    }
-    let mut lines = String::new();
-    for (name, item) in names.iter().zip(&result.items) {
-        lines.push_str(&format!("{item}\t{name}\n"));
-    }
-    if names.len() > 1 {
-        lines.push_str(&format!("{}\ttotal\n", result.tokens));
-    }
-    print(&lines)?;
-    if !result.exact {
+    let result = requests.call::<CountTokens>(params)?;
+    print_as(&requests.workspace, &result, |result| {
+        let lines = names.iter().zip(&result.items);
+        let mut lines: String = lines
+            .map(|(name, item)| format!("{item}\t{name}\n"))
+            .collect();
+        if names.len() > 1 {
+            lines.push_str(&format!("{}\ttotal\n", result.tokens));
+        }
+        lines
+    })?;
+    if !result.exact && !requests.workspace.json {
         let (lower, upper) = (result.lower.unwrap_or(0), result.upper.unwrap_or(0));
         print_message(&format!(
             "estimated with {}; between {lower} and {upper} tokens",
@@ -260,7 +258,8 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
     match command {
         Task::List { workspace, limit } => list(&workspace, limit),
         Task::Show { workspace, id } => {
-            let loaded = offline::call::<LoadTask>(&workspace, LoadTaskParams { task_id: id })?;
+            let loaded =
+                Requests::offline(&workspace).call::<LoadTask>(LoadTaskParams { task_id: id })?;
             if workspace.json {
                 print_json(&loaded)?;
                 return Ok(DONE);
@@ -306,7 +305,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 task_id: id,
                 ..ResumeTaskParams::default()
             };
-            let result = offline::call::<ResumeTask>(&workspace, params)?;
+            let result = Requests::offline(&workspace).call::<ResumeTask>(params)?;
             if workspace.json {
                 print_json(&result)?;
             } else {
@@ -319,13 +318,11 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             confirm,
             ids,
         } => {
-            let tasks = find_tasks(&workspace, &ids)?;
+            let requests = Requests::offline(&workspace);
+            let tasks = find_tasks(&requests, &ids)?;
             match confirm.proceed()? {
                 Proceed::Yes => {}
-                Proceed::DryRun => {
-                    show_tasks(&workspace, tasks)?;
-                    return Ok(DONE);
-                }
+                Proceed::DryRun => return show_tasks(&workspace, tasks),
                 Proceed::Ask => {
                     show_tasks(&workspace, tasks)?;
                     if !ask(
@@ -339,7 +336,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             let (mut count, mut failed) = (0, None);
             for task_id in ids {
                 let params = DeleteTaskParams { task_id };
-                match offline::call::<DeleteTask>(&workspace, params) {
+                match requests.call::<DeleteTask>(params) {
                     Ok(result) => {
                         deleted.freed_bytes += result.freed_bytes;
                         count += 1;
@@ -348,11 +345,11 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 }
             }
             // Also if one of them failed, since the others are gone.
-            if count > 0 && workspace.json {
-                print_json(&deleted)?;
-            } else if count > 0 {
-                let (tasks, freed) = (plural(count, "task"), size(deleted.freed_bytes));
-                print(&format!("{tasks} deleted, {freed} freed\n"))?;
+            if count > 0 {
+                print_as(&workspace, &deleted, |deleted| {
+                    let (tasks, freed) = (plural(count, "task"), size(deleted.freed_bytes));
+                    format!("{tasks} deleted, {freed} freed\n")
+                })?;
             }
             failed.map_or(Ok(DONE), Err)
         }
@@ -363,9 +360,10 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
 ///
 /// # Errors
 /// `notFound` if one does not exist.
-fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>, Error> {
-    let server = OfflineServer::start(workspace)?;
-    let listed = server.call::<ListTasks>(ListTasksParams::default())?.tasks;
+fn find_tasks(requests: &Requests, ids: &[String]) -> Result<Vec<TaskSummary>, Error> {
+    let listed = requests
+        .call::<ListTasks>(ListTasksParams::default())?
+        .tasks;
     let find = |id: &String| {
         if let Some(task) = listed.iter().find(|task| task.task_id == *id) {
             return Ok(task.clone());
@@ -374,7 +372,7 @@ fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>,
             task_id: Some(id.clone()),
             ..ListCheckpointsParams::default()
         };
-        let checkpoints = server.call::<ListCheckpoints>(params)?.checkpoints;
+        let checkpoints = requests.call::<ListCheckpoints>(params)?.checkpoints;
         let newest = checkpoints.first().map(|newest| TaskSummary {
             task_id: id.clone(),
             updated_at: newest.created_at,
@@ -391,7 +389,7 @@ fn find_tasks(workspace: &Workspace, ids: &[String]) -> Result<Vec<TaskSummary>,
     ids.iter().map(find).collect()
 }
 
-fn show_tasks(workspace: &Workspace, tasks: Vec<TaskSummary>) -> Result<(), Error> {
+fn show_tasks(workspace: &Workspace, tasks: Vec<TaskSummary>) -> Result<i32, Error> {
     print_as(workspace, &ListTasksResult { tasks }, |listed| {
         listed.tasks.iter().map(task_line).collect()
     })
@@ -402,30 +400,18 @@ fn task_line(task: &TaskSummary) -> String {
     format!(
         "{}\t{}\t{}\t{}\n",
         task.task_id,
-        local_time(task.updated_at),
+        Clock::dated().time(task.updated_at),
         plural(task.message_count, "message"),
         task.title,
     )
 }
 
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
-    let listed = offline::call::<ListTasks>(workspace, ListTasksParams { limit })?;
+    let listed = Requests::offline(workspace).call::<ListTasks>(ListTasksParams { limit })?;
     if listed.tasks.is_empty() && !workspace.json {
         print_message("no stored tasks");
     }
-    show_tasks(workspace, listed.tasks)?;
-    Ok(DONE)
-}
-
-/// Formats a time in the local time zone, to the minute.
-fn local_time(millis: i64) -> String {
-    jiff::Timestamp::from_millisecond(millis).map_or_else(
-        |_| "-".to_owned(),
-        |time| {
-            let zoned = time.to_zoned(jiff::tz::TimeZone::system());
-            zoned.strftime("%Y-%m-%d %H:%M").to_string()
-        },
-    )
+    show_tasks(workspace, listed.tasks)
 }
 
 pub(super) fn compact(command: Compact) -> Result<i32, Error> {
@@ -444,7 +430,7 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
                 },
                 _ => stdin_params::<PlanCompaction>()?,
             };
-            let plan = offline::call::<PlanCompaction>(&workspace, params)?;
+            let plan = Requests::offline(&workspace).call::<PlanCompaction>(params)?;
             if workspace.json {
                 print_json(&plan)?;
             } else if plan.needed {
@@ -477,18 +463,16 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
                     }
                 }
             };
-            let result = offline::call::<ApplyCompaction>(&workspace, params)?;
-            if workspace.json {
-                print_json(&result)?;
-                return Ok(DONE);
-            }
-            let count = plural(result.messages.len() as u64, "message");
-            let (before, after) = (result.pre_tokens, result.post_tokens);
-            print(&format!("{count}, {before} -> {after} tokens\n"))?;
-            if let Some(reason) = &result.fallback_reason {
+            let result = Requests::offline(&workspace).call::<ApplyCompaction>(params)?;
+            let done = print_as(&workspace, &result, |result| {
+                let count = plural(result.messages.len() as u64, "message");
+                let (before, after) = (result.pre_tokens, result.post_tokens);
+                format!("{count}, {before} -> {after} tokens\n")
+            });
+            if let Some(reason) = result.fallback_reason.filter(|_| !workspace.json) {
                 print_message(&format!("no summary ({reason}); kept the newest messages"));
             }
-            Ok(DONE)
+            done
         }
     }
 }

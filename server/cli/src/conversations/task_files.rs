@@ -9,15 +9,15 @@ use sightline_access::redact::names_denied_file;
 use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
 use sightline_engine::error::Error;
 
-use super::super::{Workspace, offline::OfflineServer, print_message};
+use super::super::{Workspace, print_message, requests::Requests};
 
 /// Exports a stored task as JSON. Unless `all` is set, records of denied files are
 /// omitted. Messages are exported unchanged, with a warning if they name a denied file.
 pub(super) fn export(workspace: &Workspace, id: &str, all: bool) -> Result<String, Error> {
     let task = TaskId::new(id)?;
     let cancel = Cancel::default();
-    let server = OfflineServer::start(workspace)?;
-    let context = server.context();
+    let requests = Requests::offline(workspace);
+    let context = requests.offline_server()?.context();
     let store = context.task_store()?;
     let view = context.view();
     let left_out = Cell::new(0_u64);
@@ -70,8 +70,8 @@ pub(super) fn import(
     id: Option<&str>,
 ) -> Result<ImportedTask, Error> {
     let id = id.map(TaskId::new).transpose()?;
-    let server = OfflineServer::start(workspace)?;
-    let store = server.context().task_store()?;
+    let requests = Requests::offline(workspace);
+    let store = requests.offline_server()?.context().task_store()?;
     let imported = store.import(source, id.as_ref(), now_millis(), &Cancel::default())?;
     Ok(ImportedTask {
         message_count: imported.messages,

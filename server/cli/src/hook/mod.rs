@@ -173,24 +173,17 @@ impl Call {
                 }
                 let session = Arc::new(session);
                 let asking = session.clone();
-                match with_deadline("gateway", left(), move || Ok(asking.gateway_problem())) {
-                    Ok(Some(why)) => return HookAnswer::Notice(why),
-                    Ok(None) => {}
-                    Err(why) => tracing::warn!(why, "cannot look for the gateway"),
+                let problem =
+                    self.optional("gateway", left(), move || Ok(asking.gateway_problem()));
+                if let Some(why) = problem {
+                    return HookAnswer::Notice(why);
                 }
                 if !continues {
                     return HookAnswer::Nothing;
                 }
-                match with_deadline("working context", left(), move || {
-                    Ok(session.working_context())
-                }) {
-                    Ok(Some(text)) => HookAnswer::Context(text),
-                    Ok(None) => HookAnswer::Nothing,
-                    Err(why) => {
-                        tracing::warn!(why, "cannot add the working context");
-                        HookAnswer::Nothing
-                    }
-                }
+                let work = move || Ok(session.working_context());
+                let context = self.optional("working context", left(), work);
+                context.map_or(HookAnswer::Nothing, HookAnswer::Context)
             }
             HookEvent::Compaction => {
                 session.forget();
@@ -210,18 +203,11 @@ impl Call {
                     Err(why) => return self.failure(mentions, &why),
                 }
                 session.begin_turn(&text);
-                let context = with_deadline("context", left(), move || {
+                let context = self.optional("context", left(), move || {
                     session.start_first_checkpoint();
                     session.context().map_err(|error| error.message)
                 });
-                match context {
-                    Ok(Some(block)) => HookAnswer::Context(block),
-                    Ok(None) => HookAnswer::Nothing,
-                    Err(why) => {
-                        tracing::warn!(agent = self.agent.name(), why, "cannot add the block");
-                        HookAnswer::Nothing
-                    }
-                }
+                context.map_or(HookAnswer::Nothing, HookAnswer::Context)
             }
             HookEvent::ToolCall(call) => {
                 let call = Arc::new(call);
@@ -240,11 +226,7 @@ impl Call {
                 let edits = call.edits;
                 let session = Arc::new(session);
                 let (recorder, limit) = (session.clone(), left().min(RECORD_TIMEOUT));
-                let begun = with_deadline("record", limit, move || Ok(recorder.begin_tool(&call)));
-                let answer = begun.unwrap_or_else(|why| {
-                    tracing::warn!(why, "cannot record what a tool uses");
-                    None
-                });
+                let answer = self.optional("record", limit, move || Ok(recorder.begin_tool(&call)));
                 // The user may allow what the answer asks for.
                 if edits && !matches!(answer, Some(HookAnswer::Deny(_))) {
                     session.create_checkpoint();
@@ -255,25 +237,15 @@ impl Call {
                 let limit = left().min(RECORD_TIMEOUT);
                 let session = Arc::new(session);
                 let recorder = session.clone();
-                let recorded = with_deadline("record", limit, move || {
+                self.optional("record", limit, move || {
                     recorder.end_tool(&call);
-                    Ok(())
+                    Ok(Some(()))
                 });
-                if let Err(why) = recorded {
-                    tracing::warn!(why, "cannot record what a tool changed");
-                }
-                let redacted = with_deadline("redact", left(), move || {
+                let redacted = self.optional("redact", left(), move || {
                     let output = session.redacted_output();
                     output.map_err(|error| error.message)
                 });
-                match redacted {
-                    Ok(Some(output)) => HookAnswer::Output(output),
-                    Ok(None) => HookAnswer::Nothing,
-                    Err(why) => {
-                        tracing::warn!(why, "cannot redact the output of a tool");
-                        HookAnswer::Nothing
-                    }
-                }
+                redacted.map_or(HookAnswer::Nothing, HookAnswer::Output)
             }
             HookEvent::TurnEnd => {
                 session.end_turn(true);
@@ -284,6 +256,24 @@ impl Call {
                 HookAnswer::Nothing
             }
         }
+    }
+
+    /// Runs a phase without which the event can be answered.
+    fn optional<T: Send + 'static>(
+        &self,
+        phase: &'static str,
+        limit: Duration,
+        work: impl FnOnce() -> Result<Option<T>, String> + Send + 'static,
+    ) -> Option<T> {
+        with_deadline(phase, limit, work).unwrap_or_else(|why| {
+            tracing::warn!(
+                agent = self.agent.name(),
+                phase,
+                why,
+                "a phase of a hook failed"
+            );
+            None
+        })
     }
 
     /// Refuses what could not be checked: a tool, and a prompt that may mention a file. A model

@@ -14,7 +14,7 @@ use sightline_protocol::{
 };
 
 use super::{
-    super::{DONE, NEGATIVE, Workspace, print, print_json, print_message, requests::Requests},
+    super::{DONE, NEGATIVE, Workspace, print, print_as, print_message, requests::Requests},
     setup, user_servers,
 };
 
@@ -75,26 +75,19 @@ pub(super) fn list(arguments: &List) -> Result<i32, Error> {
         root: requests.root_uri()?,
         found: arguments.found,
     })?;
-    if arguments.workspace.json {
-        print_json(&listed)?;
-        return Ok(DONE);
-    }
-    let listed = listed.0;
-    if listed.is_empty() {
+    if listed.0.is_empty() && !arguments.workspace.json {
         print_message(match arguments.found {
             true => "no MCP servers in the configuration of agents",
             false => "no MCP servers; add one with `sightline mcp add NAME`",
         });
-        return Ok(DONE);
     }
-    let names = listed.iter().map(|server| server.name.len());
-    let width = names.max().unwrap_or_default();
-    let mut text = String::new();
-    for server in &listed {
-        let _ = writeln!(text, "{:width$}  {}", server.name, description(server));
-    }
-    print(&text)?;
-    Ok(DONE)
+    print_as(&arguments.workspace, &listed, |listed| {
+        let names = listed.0.iter().map(|server| server.name.len());
+        let width = names.max().unwrap_or_default();
+        let line =
+            |server: &McpServer| format!("{:width$}  {}\n", server.name, description(server));
+        listed.0.iter().map(line).collect()
+    })
 }
 
 /// Returns the state of a server as one line.
@@ -252,25 +245,16 @@ pub(super) fn test(arguments: &Named) -> Result<i32, Error> {
             return Ok(NEGATIVE);
         }
     };
-    if arguments.workspace.json {
-        print_json(&server)?;
-        return Ok(DONE);
-    }
-    let seconds = took.as_secs_f64();
-    let mut text = format!(
-        "{name} works, and started in {seconds:.1} s{}\n",
-        size(&server)
-    );
-    for tool in &server.tools {
-        let hidden = if tool.enabled { "" } else { "  not offered" };
-        let _ = writeln!(
-            text,
-            "  {}  {} tokens{hidden}",
-            tool.exposed_as, tool.tokens
-        );
-    }
-    print(&text)?;
-    Ok(DONE)
+    print_as(&arguments.workspace, &server, |server| {
+        let (seconds, size) = (took.as_secs_f64(), size(server));
+        let mut text = format!("{name} works, and started in {seconds:.1} s{size}\n");
+        for tool in &server.tools {
+            let hidden = if tool.enabled { "" } else { "  not offered" };
+            let (name, tokens) = (&tool.exposed_as, tool.tokens);
+            let _ = writeln!(text, "  {name}  {tokens} tokens{hidden}");
+        }
+        text
+    })
 }
 
 fn refused(why: &str) -> i32 {
@@ -296,12 +280,7 @@ pub(super) fn act(action: Action, arguments: &Named) -> Result<i32, Error> {
     let (server, text) = match action {
         Action::Log => {
             let log = requests.call::<McpServerLog>(params)?;
-            if arguments.workspace.json {
-                print_json(&log)?;
-            } else {
-                print(&log.text)?;
-            }
-            return Ok(DONE);
+            return print_as(&arguments.workspace, &log, |log| log.text.clone());
         }
         Action::Trust => {
             let server = requests.call::<TrustMcpServer>(params)?;
@@ -315,10 +294,5 @@ pub(super) fn act(action: Action, arguments: &Named) -> Result<i32, Error> {
             format!("{name} restarts at its next call"),
         ),
     };
-    if arguments.workspace.json {
-        print_json(&server)?;
-    } else {
-        print(&format!("{text}\n"))?;
-    }
-    Ok(DONE)
+    print_as(&arguments.workspace, &server, |_| format!("{text}\n"))
 }

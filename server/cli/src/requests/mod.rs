@@ -242,7 +242,10 @@ impl Requests {
         // All requests of a command run in the same place.
         let is_here = self.if_silent == IfSilent::Disk && self.offline_server.get().is_some();
         let root = self.root()?;
-        let Some(storage) = self.storage().filter(|_| !self.is_offline && !is_here) else {
+        if self.is_offline || is_here {
+            return Ok(None);
+        }
+        let Some(storage) = self.storage() else {
             return Ok(None);
         };
         let busy = |message: &str| Err(Error::new(ErrorKind::Busy, message));
@@ -264,7 +267,7 @@ impl Requests {
         if let Some(server) = self.offline_server.get() {
             return Ok(server);
         }
-        let server = OfflineServer::start_with(&self.workspace, (self.progress)())?;
+        let server = OfflineServer::start(&self.workspace, (self.progress)())?;
         Ok(self.offline_server.get_or_init(|| server))
     }
 

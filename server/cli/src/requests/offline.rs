@@ -32,18 +32,7 @@ use sightline_engine::{
 };
 use sightline_protocol::decision::Decision;
 
-use super::super::{Workspace, print_message, progress_bar};
-
-/// Runs a request on the workspace, from disk.
-///
-/// # Errors
-/// The request's errors.
-pub(crate) fn call<M: Handler>(
-    workspace: &Workspace,
-    params: M::Params,
-) -> Result<M::Result, Error> {
-    OfflineServer::start(workspace)?.call::<M>(params)
-}
+use super::super::{Workspace, print_message};
 
 /// Returns a session of the workspace with the settings of its configuration files. Prints their
 /// problems. Starts no threads.
@@ -70,12 +59,7 @@ pub(crate) struct OfflineServer {
 impl OfflineServer {
     /// Starts a server, which is never dropped: the process is about to exit, so the caches
     /// need not be freed.
-    pub(crate) fn start(workspace: &Workspace) -> Result<ManuallyDrop<Self>, Error> {
-        Self::start_with(workspace, progress_bar::listener())
-    }
-
-    /// The same with another listener to progress.
-    pub(crate) fn start_with(
+    pub(crate) fn start(
         workspace: &Workspace,
         progress: Option<ProgressListener>,
     ) -> Result<ManuallyDrop<Self>, Error> {
