@@ -3,9 +3,7 @@
 use std::{collections::HashMap, path::PathBuf};
 
 use sightline_access::AccessView;
-use sightline_agents::ide::view::{
-    EditorView, FileDiagnostics, Focus, OpenFile, Position, Selection,
-};
+use sightline_agents::ide::view::{EditorView, FileDiagnostics, Focus, OpenFile, Selection};
 use sightline_base::{clock::now_millis, limits};
 use sightline_engine::session::Snapshot;
 use sightline_protocol::editor::{self as wire, Diagnostic};
@@ -120,13 +118,8 @@ fn selection(snapshot: &Snapshot, uri: &str, range: Option<wire::Range>) -> Sele
             .slice(range, encoding, limits::MAX_SELECTED_BYTES)
     });
     let range = range_in_utf16(snapshot, uri, range);
-    let position = |at: wire::Position| Position {
-        line: at.line,
-        character: at.character,
-    };
     Selection {
-        start: position(range.start),
-        end: position(range.end),
+        range,
         text: text.unwrap_or_default(),
     }
 }

@@ -5,14 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::written_path::readings;
+use super::written_path::{MAX_PATH, readings, shortened};
 
 /// gemini-cli appends the mentioned files to the prompt after this line.
 const CONTENT_START: &str = "--- Content from referenced files ---";
 /// Start of the line before the content of each file.
 const CONTENT_OF: &str = "Content from @";
-/// Maximum length of a path, in bytes. Linux allows 4,096.
-const MAX_PATH: usize = 4096;
 /// Maximum length of a path as written, in bytes. Agents remove `.` and `..` before they open it.
 const MAX_WRITTEN: usize = 256 * 1024;
 /// Maximum total length of the texts of a prompt, in bytes. A pasted file can have many `@`.
@@ -69,7 +67,7 @@ fn add_word(text: &str, found: &mut Found) {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let word = text.get(..end).unwrap_or_default();
     if word.len() > MAX_PATH {
-        add_prefixes(cut(&normalized(word)), found);
+        add_prefixes(cut(&shortened(word)), found);
     }
     let word = cut(word);
     add_prefixes(word, found);
@@ -97,21 +95,6 @@ fn add_word(text: &str, found: &mut Found) {
 fn cut(text: &str) -> &str {
     text.get(..text.ceil_char_boundary(MAX_PATH))
         .unwrap_or(text)
-}
-
-/// Returns a path without `.`, and without `..` and the names before it.
-fn normalized(path: &str) -> String {
-    let mut names = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "." => {}
-            ".." if names.last().is_some_and(|name| !matches!(*name, "" | "..")) => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    names.join("/")
 }
 
 /// Adds the text, and the text before each character that can end a path. `.env.example` does

@@ -109,14 +109,10 @@ fn context(roots: &[PathBuf], view: &EditorView) -> Value {
 
 fn active_file(focus: &Focus, roots: &[PathBuf]) -> Value {
     let selection = &focus.selection;
-    let range = json!({
-        "start": { "line": selection.start.line, "character": selection.start.character },
-        "end": { "line": selection.end.line, "character": selection.end.character },
-    });
     let mut fields = file_fields(&focus.path, roots);
-    fields["selection"] = range.clone();
+    fields["selection"] = json!(selection.range);
     fields["activeSelectionContent"] = selection.text.clone().into();
-    fields["selections"] = json!([range]);
+    fields["selections"] = json!([selection.range]);
     fields
 }
 

@@ -94,12 +94,13 @@ fn open_file(file: &OpenFile, view: &EditorView) -> Value {
     });
     if let Some(focus) = view.focus.as_ref().filter(|focus| focus.path == file.path) {
         let selection = &focus.selection;
+        let end = selection.range.end;
         fields["isActive"] = true.into();
         fields["cursor"] = json!({
-            "line": selection.end.line + 1, "character": selection.end.character + 1,
+            "line": end.line + 1, "character": end.character + 1,
         });
-        let end = selection.text.floor_char_boundary(MAX_SELECTED);
-        if let Some(text) = selection.text.get(..end).filter(|text| !text.is_empty()) {
+        let cut = selection.text.floor_char_boundary(MAX_SELECTED);
+        if let Some(text) = selection.text.get(..cut).filter(|text| !text.is_empty()) {
             fields["selectedText"] = text.into();
         }
     }
@@ -160,8 +161,10 @@ fn call_tool(dialect: Dialect, params: &Value, view: &EditorView) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use sightline_protocol::editor::{Position, Range};
+
     use super::*;
-    use crate::ide::view::{Focus, Position, Selection};
+    use crate::ide::view::{Focus, Selection};
 
     fn view(count: i64, text: &str) -> EditorView {
         let open_files = (0..count)
@@ -171,13 +174,15 @@ mod tests {
             })
             .collect();
         let selection = Selection {
-            start: Position {
-                line: 1,
-                character: 0,
-            },
-            end: Position {
-                line: 2,
-                character: 5,
+            range: Range {
+                start: Position {
+                    line: 1,
+                    character: 0,
+                },
+                end: Position {
+                    line: 2,
+                    character: 5,
+                },
             },
             text: text.to_owned(),
         };

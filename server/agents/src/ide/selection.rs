@@ -2,6 +2,7 @@
 //! return them.
 
 use serde_json::{Value, json};
+use sightline_protocol::editor::Range;
 
 use super::view::{EditorView, FileDiagnostics};
 
@@ -15,18 +16,12 @@ pub(super) fn selection_params(view: &EditorView) -> Value {
             "selection": { "start": start, "end": start, "isEmpty": true },
         });
     };
-    let selection = &focus.selection;
-    let position =
-        |at: super::view::Position| json!({ "line": at.line, "character": at.character });
+    let Range { start, end } = focus.selection.range;
     json!({
-        "text": selection.text,
+        "text": focus.selection.text,
         "filePath": focus.path.to_string_lossy(),
         "fileUrl": focus.uri,
-        "selection": {
-            "start": position(selection.start),
-            "end": position(selection.end),
-            "isEmpty": selection.start == selection.end,
-        },
+        "selection": { "start": start, "end": end, "isEmpty": start == end },
     })
 }
 

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use sightline_protocol::editor::Range;
 
 /// The editor state that agents may see. Denied files and files outside the workspace are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,21 +33,10 @@ pub struct Focus {
 /// A selected range. It is empty at the cursor if nothing is selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The start.
-    pub start: Position,
-    /// The end, after the last selected unit.
-    pub end: Position,
+    /// The range. Characters are UTF-16 units.
+    pub range: Range,
     /// The selected text of the buffer. Empty if nothing is selected or `bridges.selection` is false.
     pub text: String,
-}
-
-/// A position in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// The line, from 0.
-    pub line: u32,
-    /// UTF-16 units from the start of the line.
-    pub character: u32,
 }
 
 /// An open file.

@@ -55,25 +55,24 @@ pub fn tools() -> Vec<Tool> {
     };
     vec![
         Tool {
-            name: "environment_details",
-            description: "What the user's editor shows now: visible files, open tabs, files with unsaved text, \
-                          terminals, recently modified files. Denied files are left out.",
-            input_schema: object(
+            always_load: true,
+            ..tool(
+                "environment_details",
+                "What the user's editor shows now: visible files, open tabs, files with unsaved text, \
+                 terminals, recently modified files. Denied files are left out.",
                 paged(json!({
                     "sections": { "type": "array", "items": { "type": "string" }, "description": "only these, such as visibleFiles, openTabs, unsavedFiles, recentlyModified, files" },
                     "includeFiles": { "type": "boolean", "description": "also list the files of the workspace" },
                 })),
                 &[],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: true,
+            )
         },
         Tool {
-            name: "read_file",
-            description: "Reads a text file as the user sees it: unsaved text of the editor is newer than the disk. \
-                          Long files come in pages; the end of a page names the next startLine.",
-            input_schema: object(
+            always_load: true,
+            ..tool(
+                "read_file",
+                "Reads a text file as the user sees it: unsaved text of the editor is newer than the disk. \
+                 Long files come in pages; the end of a page names the next startLine.",
                 json!({
                     "path": path(),
                     "startLine": number("first line, default 1"),
@@ -81,109 +80,80 @@ pub fn tools() -> Vec<Tool> {
                     "maxCharacters": number("maximum length of a page, default 7500"),
                 }),
                 &["path"],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: true,
+            )
         },
+        tool(
+            "list_files",
+            "Lists files and folders that agents may see, without ignored ones, nearest first.",
+            paged(json!({
+                "path": path(),
+                "recursive": { "type": "boolean", "description": "default true" },
+                "limit": number("maximum number of entries, default 200"),
+            })),
+            &[],
+        ),
+        tool(
+            "check_access",
+            "Tells whether agents may see files or run a command, and which rule denies it.",
+            paged(json!({
+                "paths": paths(),
+                "command": text("a shell command line"),
+            })),
+            &[],
+        ),
+        tool(
+            "selection",
+            "The file that the user looks at, the cursor, and the text that the user selected, also if it \
+             is not saved.",
+            paged(json!({})),
+            &[],
+        ),
+        tool(
+            "diagnostics",
+            "Errors and warnings that the language servers of the user's editor report, of all files or \
+             of the given ones.",
+            paged(json!({ "paths": paths() })),
+            &[],
+        ),
+        tool(
+            "open_file",
+            "Shows a file in the user's editor, at a line. Use it when the user should look at something.",
+            json!({ "path": path(), "line": number("line to show") }),
+            &["path"],
+        ),
         Tool {
-            name: "list_files",
-            description: "Lists files and folders that agents may see, without ignored ones, nearest first.",
-            input_schema: object(
-                paged(json!({
-                    "path": path(),
-                    "recursive": { "type": "boolean", "description": "default true" },
-                    "limit": number("maximum number of entries, default 200"),
-                })),
-                &[],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "check_access",
-            description: "Tells whether agents may see files or run a command, and which rule denies it.",
-            input_schema: object(
-                paged(json!({
-                    "paths": paths(),
-                    "command": text("a shell command line"),
-                })),
-                &[],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "selection",
-            description: "The file that the user looks at, the cursor, and the text that the user selected, also if it \
-                          is not saved.",
-            input_schema: object(paged(json!({})), &[]),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "diagnostics",
-            description: "Errors and warnings that the language servers of the user's editor report, of all files or \
-                          of the given ones.",
-            input_schema: object(paged(json!({ "paths": paths() })), &[]),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "open_file",
-            description: "Shows a file in the user's editor, at a line. Use it when the user should look at something.",
-            input_schema: object(
-                json!({ "path": path(), "line": number("line to show") }),
-                &["path"],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "checkpoint_create",
-            description: "Saves the current state of the workspace, so that it can be compared and restored. Changes \
-                          no file. Use it before a large change.",
-            input_schema: object(
+            read_only: false,
+            ..tool(
+                "checkpoint_create",
+                "Saves the current state of the workspace, so that it can be compared and restored. Changes \
+                 no file. Use it before a large change.",
                 json!({ "label": text("what the next change is about") }),
                 &[],
-            ),
+            )
+        },
+        tool(
+            "checkpoint_list",
+            "Lists checkpoints, newest first.",
+            paged(json!({ "limit": number("default 20") })),
+            &[],
+        ),
+        tool(
+            "checkpoint_diff",
+            "Shows what changed since a checkpoint, or between two, as a unified diff.",
+            paged(json!({
+                "from": text("id of a checkpoint"),
+                "to": text("id of a later one; default: the workspace now"),
+                "paths": paths(),
+            })),
+            &["from"],
+        ),
+        Tool {
             read_only: false,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "checkpoint_list",
-            description: "Lists checkpoints, newest first.",
-            input_schema: object(paged(json!({ "limit": number("default 20") })), &[]),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "checkpoint_diff",
-            description: "Shows what changed since a checkpoint, or between two, as a unified diff.",
-            input_schema: object(
-                paged(json!({
-                    "from": text("id of a checkpoint"),
-                    "to": text("id of a later one; default: the workspace now"),
-                    "paths": paths(),
-                })),
-                &["from"],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
-        Tool {
-            name: "checkpoint_restore",
-            description: "Restores files to a checkpoint, in two steps. Without `token`, it only shows what would change, \
-                          and a token at the end of the last page. Ask the user before you call it with the token. It can be undone.",
-            input_schema: object(
+            destructive: true,
+            ..tool(
+                "checkpoint_restore",
+                "Restores files to a checkpoint, in two steps. Without `token`, it only shows what would change, \
+                 and a token at the end of the last page. Ask the user before you call it with the token. It can be undone.",
                 paged(json!({
                     "id": text("id of a checkpoint, or name of a turn: the state before it"),
                     "paths": paths(),
@@ -191,47 +161,51 @@ pub fn tools() -> Vec<Tool> {
                     "token": text("from the last page of the first step"),
                 })),
                 &["id"],
-            ),
-            read_only: false,
-            destructive: true,
-            always_load: false,
+            )
         },
         Tool {
-            name: "checkpoint_undo",
-            description: "Reverts what the last restore changed, in two steps like checkpoint_restore. Files changed since are kept.",
-            input_schema: object(
+            read_only: false,
+            destructive: true,
+            ..tool(
+                "checkpoint_undo",
+                "Reverts what the last restore changed, in two steps like checkpoint_restore. Files changed since are kept.",
                 paged(json!({
                     "undoId": text("undo point, as a restore returned it; default: the last one"),
                     "token": text("from the last page of the first step"),
                 })),
                 &[],
-            ),
-            read_only: false,
-            destructive: true,
-            always_load: false,
+            )
         },
-        Tool {
-            name: "count_tokens",
-            description: "Counts the tokens of a text or of a file, for a model.",
-            input_schema: object(
-                json!({
-                    "text": text("the text"),
-                    "path": path(),
-                    "model": text("name of the model"),
-                }),
-                &[],
-            ),
-            read_only: true,
-            destructive: false,
-            always_load: false,
-        },
+        tool(
+            "count_tokens",
+            "Counts the tokens of a text or of a file, for a model.",
+            json!({
+                "text": text("the text"),
+                "path": path(),
+                "model": text("name of the model"),
+            }),
+            &[],
+        ),
     ]
 }
 
-fn object(properties: Value, required: &[&str]) -> Value {
-    let mut schema = json!({ "type": "object", "properties": properties });
+/// Returns a tool that only reads. The named arguments are required.
+fn tool(
+    name: &'static str,
+    description: &'static str,
+    properties: Value,
+    required: &[&str],
+) -> Tool {
+    let mut input_schema = json!({ "type": "object", "properties": properties });
     if !required.is_empty() {
-        schema["required"] = json!(required);
+        input_schema["required"] = json!(required);
     }
-    schema
+    Tool {
+        name,
+        description,
+        input_schema,
+        read_only: true,
+        destructive: false,
+        always_load: false,
+    }
 }

@@ -13,7 +13,7 @@ use super::{
     client::Client,
     config::{self, SERVERS, Server},
     known::{KNOWN, KnownServer},
-    manage::{Manager, described},
+    manage::{Error, Manager, described},
     store::State,
 };
 use crate::install::{
@@ -35,7 +35,7 @@ impl Manager {
         &self,
         name: &str,
         command: &[String],
-    ) -> Result<(String, Option<KnownServer>), String> {
+    ) -> Result<(String, Option<KnownServer>), Error> {
         let address = if command.is_empty() { name } else { "" };
         let is_address = name.starts_with("https://") || name.starts_with("http://");
         let known = KNOWN
@@ -56,11 +56,11 @@ impl Manager {
             }
             None if command.is_empty() => {
                 let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-                return Err(format!(
+                return Err(Error::Invalid(format!(
                     "the server {name} is not known; give its command: `sightline mcp add {name} -- CMD ARGS...`. Known \
                      servers: {}",
                     known.join(", ")
-                ));
+                )));
             }
             None => (name.to_owned(), command.to_vec()),
         };
@@ -77,13 +77,12 @@ impl Manager {
     ///
     /// # Errors
     /// If it is not there, or the file cannot be changed.
-    pub fn remove(&self, name: &str) -> Result<(), String> {
-        let server = self.find(name).map_err(|error| error.to_string())?;
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        let server = self.find(name)?;
         if server.root.is_some() {
-            return Err(format!(
-                "{name} is a server of the project; remove it from {}",
-                server.source.display()
-            ));
+            let file = server.source.display();
+            let why = format!("{name} is a server of the project; remove it from {file}");
+            return Err(Error::Invalid(why));
         }
         self.change(|text| {
             let removed =
@@ -91,10 +90,9 @@ impl Manager {
             removed.ok_or_else(|| format!("there is no server {name}"))
         })?;
         // Another one with this name begins as new.
-        let forgotten = self.store.change_state(|state| {
+        Ok(self.store.change_state(|state| {
             state.enabled.remove(name);
-        });
-        forgotten.map_err(|error| error.to_string())
+        })?)
     }
 
     fn cannot_change(&self, error: &EditError) -> String {
@@ -111,7 +109,7 @@ impl Manager {
         name: &str,
         client: Option<Client>,
         locations: &Locations,
-    ) -> Result<(Client, PathBuf), String> {
+    ) -> Result<(Client, PathBuf), Error> {
         for one in Client::all().filter(|one| client.is_none_or(|client| client == *one)) {
             for file in agent_files::files(one, locations) {
                 if file.of_user
@@ -124,10 +122,10 @@ impl Manager {
                 }
             }
         }
-        Err(match client {
+        Err(Error::NotFound(match client {
             Some(client) => format!("{} has no server {name} of the user", client.title()),
             None => format!("no agent has a server {name} of the user"),
-        })
+        }))
     }
 
     fn adopt_from(
@@ -137,11 +135,11 @@ impl Manager {
         file: &AgentFile,
         found: &File,
         entry: Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let text = found.text();
         let own = agent_files::normalized(client, &entry);
         if let Some(problem) = Server::new(name, &file.path, None, text, &own).problem {
-            return Err(format!("cannot move {name}: {problem}"));
+            return Err(Error::Invalid(format!("cannot move {name}: {problem}")));
         }
         let removed = file.without(text, name)?;
         let record = Adopted {
@@ -150,9 +148,8 @@ impl Manager {
             entry,
         };
         self.change(|text| self.with_new(text, name, &own))?;
-        let recorded = self.store.write_adopted(name, &record);
-        recorded.map_err(|error| error.to_string())?;
-        found.replace(&removed).map_err(|error| error.to_string())
+        self.store.write_adopted(name, &record)?;
+        Ok(found.replace(&removed)?)
     }
 
     /// Returns the text of the file of the user with another server.
@@ -172,31 +169,28 @@ impl Manager {
     ///
     /// # Errors
     /// If it was not adopted, the agent has a server with this name again, or a file cannot be changed.
-    pub fn release(&self, name: &str) -> Result<PathBuf, String> {
-        let record: Option<Adopted> = self
-            .store
-            .adopted(name)
-            .map_err(|error| error.to_string())?;
+    pub fn release(&self, name: &str) -> Result<PathBuf, Error> {
+        let record: Option<Adopted> = self.store.adopted(name)?;
         let Adopted { file, patch, entry } =
-            record.ok_or_else(|| format!("the server {name} was not adopted"))?;
+            record.ok_or_else(|| Error::NotFound(format!("the server {name} was not adopted")))?;
         let shown = file.path.display();
-        let found = File::read(&file.path).map_err(|error| error.to_string())?;
+        let found = File::read(&file.path)?;
         if !found.exists() {
-            return Err(format!("cannot read {shown}: it does not exist"));
+            return Err(Error::NotFound(format!(
+                "cannot read {shown}: it does not exist"
+            )));
         }
         let text = found.text();
         let original = match patch.apply(text) {
             Some(original) => original,
             None if file.entry(text, name)?.is_some() => {
-                return Err(format!(
+                return Err(Error::Invalid(format!(
                     "cannot put {name} back: {shown} has a server {name} again"
-                ));
+                )));
             }
             None => file.with(text, name, &entry)?,
         };
-        found
-            .replace(&original)
-            .map_err(|error| error.to_string())?;
+        found.replace(&original)?;
         let is_here = |server: &Server| server.name == name && server.root.is_none();
         if self.read().iter().any(is_here) {
             self.remove(name)?;
@@ -206,15 +200,14 @@ impl Manager {
     }
 
     /// Changes the file of the user.
-    fn change(&self, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), String> {
-        let file = File::read(&self.user_file).map_err(|error| error.to_string())?;
+    fn change(&self, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Error> {
+        let file = File::read(&self.user_file)?;
         let mut changed = change(file.text())?;
         if !changed.ends_with('\n') {
             changed.push('\n');
         }
         // It may contain tokens.
-        let replaced = file.private().replace(&changed);
-        replaced.map_err(|error| error.to_string())
+        Ok(file.private().replace(&changed)?)
     }
 }
 

@@ -34,6 +34,12 @@ pub enum Error {
     Storage(String),
 }
 
+impl From<String> for Error {
+    fn from(why: String) -> Self {
+        Self::Invalid(why)
+    }
+}
+
 impl From<sightline_base::error::Error> for Error {
     fn from(error: sightline_base::error::Error) -> Self {
         Self::Storage(error.to_string())

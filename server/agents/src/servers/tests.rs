@@ -159,7 +159,9 @@ fn a_server_that_could_not_be_used_stays_with_its_client() {
     for name in ["far", "run", "a__b"] {
         let refused = manager.adopt(name, None, &locations).unwrap_err();
         assert!(
-            refused.starts_with(&format!("cannot move {name}: ")),
+            refused
+                .to_string()
+                .starts_with(&format!("cannot move {name}: ")),
             "{refused}"
         );
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use clap::builder::PossibleValuesParser;
-use sightline_agents::servers::{Client, starts_ours};
+use sightline_agents::servers::{self, Client, starts_ours};
 use sightline_engine::{error::Error, handlers::mcp_servers::locations, plural::plural};
 use sightline_hub::hub::try_server;
 use sightline_protocol::{
@@ -157,7 +157,7 @@ pub(super) fn add(arguments: &Add) -> Result<i32, Error> {
     let manager = user_servers(&arguments.workspace)?.manager;
     let added = manager
         .add(&arguments.name, &arguments.command)
-        .map_err(Error::invalid)?;
+        .map_err(|error| Error::invalid(error.to_string()))?;
     let about = added
         .1
         .map(|known| format!(": {}", known.about))
@@ -184,7 +184,7 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
                     without.push(client);
                 }
             }
-            Err(why) => return Ok(refused(&why)),
+            Err(error) => return Ok(refused(&error)),
         }
     }
     for client in without {
@@ -208,7 +208,7 @@ pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
             print(&format!("moved {name} back to {}\n", path.display()))?;
             Ok(DONE)
         }
-        Err(why) => Ok(refused(&why)),
+        Err(error) => Ok(refused(&error)),
     }
 }
 
@@ -221,7 +221,7 @@ pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
             print(&format!("removed {name}\n"))?;
             Ok(DONE)
         }
-        Err(why) => Ok(refused(&why)),
+        Err(error) => Ok(refused(&error)),
     }
 }
 
@@ -257,8 +257,8 @@ pub(super) fn test(arguments: &Named) -> Result<i32, Error> {
     })
 }
 
-fn refused(why: &str) -> i32 {
-    print_message(why);
+fn refused(error: &servers::Error) -> i32 {
+    print_message(&error.to_string());
     NEGATIVE
 }
 
