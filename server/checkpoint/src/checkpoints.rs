@@ -18,7 +18,6 @@ use super::{
     metadata::{cache::MetadataCache, is_checkpoint},
     restore::types::Recovered,
     store::{
-        gc::Combination,
         object::Oid,
         refs,
         repair::{self, Rebuilt, VerifiedStore},
@@ -52,8 +51,8 @@ pub struct Checkpoints {
     pub(crate) recovered: Mutex<Option<Recovered>>,
     /// Store as this process last verified or wrote it.
     pub(crate) verified: Mutex<Option<VerifiedStore>>,
-    /// Combination of packs that is not finished.
-    pub(crate) combination: Mutex<Option<Combination>>,
+    /// Held while packs are combined.
+    pub(crate) combining: Mutex<()>,
 }
 
 impl Checkpoints {
@@ -68,7 +67,7 @@ impl Checkpoints {
             rebuilt: Mutex::default(),
             recovered: Mutex::default(),
             verified: Mutex::default(),
-            combination: Mutex::default(),
+            combining: Mutex::default(),
         }
     }
 

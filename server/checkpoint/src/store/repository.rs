@@ -24,7 +24,7 @@ use super::{
     odb::Odb,
     pack::{
         Pack,
-        writer::{self, PackWriter},
+        writer::{self, FinishedPack, PackWriter},
     },
     refs,
 };
@@ -182,7 +182,8 @@ impl Repository {
     pub(crate) fn write_checkpoint(&self, pack: PackWriter, commit: &Commit) -> Result<Oid, Error> {
         let id = pack.put_commit(commit)?;
         let name = refs::PendingRef::write(&self.dir, id)?;
-        let kept = pack.finish_with(|| name.flush())?;
+        let pack = pack.complete(|| name.flush())?;
+        let kept = pack.map(FinishedPack::move_into_place).transpose()?;
         self.odb.refresh();
         name.publish_with(&self.pack_dir())?;
         drop(kept);
