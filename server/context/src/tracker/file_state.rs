@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::error::ErrorKind;
 
 use sightline_access::{AccessView, OpenedFile};
-use sightline_base::{cancel::Cancel, error::Error, limits, path::AbsPath};
+use sightline_base::{cancel::Cancel, error::Error, escape, limits, path::AbsPath};
 
 /// Minimum age of a file's timestamps, in nanoseconds, for an equal stamp to prove equal content.
 /// Some file systems have a resolution of 2 s.
@@ -49,20 +49,13 @@ impl ContentHash {
                 "invalid contentHash {shown:?}: use the 64 hexadecimal digits of a SHA-256"
             ))
         };
-        let digits = hex.as_bytes();
-        if digits.len() != 64 {
+        if hex.len() != 64 || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(refuse());
         }
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-            let digit = |at: usize| {
-                let digit = pair.get(at).and_then(|c| char::from(*c).to_digit(16));
-                digit.and_then(|digit| u8::try_from(digit).ok())
-            };
-            let (Some(high), Some(low)) = (digit(0), digit(1)) else {
-                return Err(refuse());
-            };
-            *byte = high << 4 | low;
+        for (half, digits) in bytes.chunks_mut(16).zip([&hex[..32], &hex[32..]]) {
+            let number = u128::from_str_radix(digits, 16).map_err(|_| refuse())?;
+            half.copy_from_slice(&number.to_be_bytes());
         }
         Ok(Self(bytes))
     }
@@ -70,7 +63,7 @@ impl ContentHash {
 
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&escape::hex(&self.0))
     }
 }
 

@@ -103,31 +103,22 @@ pub(crate) enum Parent {
 }
 
 /// An entry as stored.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LogLine<'a> {
     pub(crate) uuid: Uuid,
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present")]
     pub(crate) parent_uuid: Option<Option<Uuid>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timestamp: Option<String>,
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) subtype: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cwd: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) git_branch: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     pub(crate) message: Option<&'a RawValue>,
     #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tool: Vec<ToolCall>,
@@ -135,13 +126,11 @@ pub(crate) struct LogLine<'a> {
     pub(crate) tool_result: Vec<ToolResult>,
     #[serde(default, skip_serializing)]
     is_compact_summary: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compact_metadata: Option<CompactMetadata>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) messages: Vec<MessageLine<'a>>,
-    #[serde(default, rename = "masks", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "masks")]
     pub(crate) truncation: Option<TruncationRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) previous_leaf: Option<Uuid>,
 }
 
