@@ -5,15 +5,12 @@
 pub(crate) mod repository_data;
 pub(crate) mod reserved_names;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
-};
+use std::path::{Path, PathBuf};
 
 use sightline_access::{
     AccessView, Denial, RuleBase,
     gitignore::bytes_of,
-    gitignore_stack::{self, IgnoreFile},
+    gitignore_stack::{self, IgnoreFile, IgnoreRules},
 };
 use sightline_base::path::{RelPath, os_name};
 
@@ -214,8 +211,8 @@ impl<'a> CaptureFilter<'a> {
     }
 
     /// Ignore rules from above the root.
-    pub(crate) fn above(&self) -> gitignore_stack::IgnoreRules {
-        gitignore_stack::IgnoreRules::default().with_files(&self.above)
+    pub(crate) fn above(&self) -> IgnoreRules {
+        IgnoreRules::default().with_files(&self.above)
     }
 
     /// Absolute path of a folder, as ignore rules expect it.
@@ -247,57 +244,12 @@ fn rel_path(folder: &[u8], name: &[u8]) -> Option<RelPath> {
     RelPath::new(&path)
 }
 
-/// Ignore rules in force in a folder. Compiled on first use, which an unchanged tree never needs.
-#[derive(Clone)]
-pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
-
-struct IgnoreLayer {
-    above: Option<IgnoreStack>,
-    base: PathBuf,
-    own: FolderRules,
-    compiled: OnceLock<gitignore_stack::IgnoreRules>,
-}
-
-impl IgnoreStack {
-    /// Starts with the rules from above the root.
-    pub(crate) fn start(filter: &CaptureFilter<'_>) -> Self {
-        Self(Arc::new(IgnoreLayer {
-            above: None,
-            base: PathBuf::new(),
-            own: FolderRules::default(),
-            compiled: OnceLock::from(filter.above()),
-        }))
-    }
-
-    /// Adds the rules of `folder`.
-    pub(crate) fn enter(&self, folder: PathBuf, own: &FolderRules) -> Self {
-        Self(Arc::new(IgnoreLayer {
-            above: own.excludes.is_none().then(|| self.clone()),
-            base: folder,
-            own: own.clone(),
-            compiled: OnceLock::new(),
-        }))
-    }
-
-    pub(crate) fn rules(&self) -> &gitignore_stack::IgnoreRules {
-        self.0.compiled.get_or_init(|| {
-            let above = self.0.above.as_ref();
-            let above = above.map(|above| above.rules().clone());
-            with_own(above.unwrap_or_default(), &self.0.base, &self.0.own)
-        })
-    }
-}
-
-/// Adds the rules of a folder to the rules from above it.
-pub(crate) fn with_own(
-    above: gitignore_stack::IgnoreRules,
-    base: &Path,
-    own: &FolderRules,
-) -> gitignore_stack::IgnoreRules {
-    let mut rules = above;
-    if let Some(text) = &own.excludes {
-        rules = gitignore_stack::IgnoreRules::default().with_file(base, text);
-    }
+/// Adds the rules of the folder `base` to those from above it.
+pub(crate) fn with_own(above: &IgnoreRules, base: &Path, own: &FolderRules) -> IgnoreRules {
+    let mut rules = match &own.excludes {
+        Some(text) => IgnoreRules::default().with_file(base, text),
+        None => above.clone(),
+    };
     if let Some(text) = &own.gitignore {
         rules = rules.with_file(base, text);
     }

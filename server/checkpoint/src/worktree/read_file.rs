@@ -77,24 +77,11 @@ fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<
     Ok(stat_file(file)?.stamp)
 }
 
-/// Reads until the end of the file, or until `buffer` holds `most` bytes. Unlike `read_to_end`,
-/// needs no extra `fstat` and starts with the full size.
-pub(crate) fn read_at_most(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
-    let most = usize::try_from(most).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    buffer.truncate(most);
-    buffer.reserve_exact(most - buffer.len());
-    buffer.resize(most, 0);
-    let mut length = 0;
-    while length < most {
-        match file.read(&mut buffer[length..]) {
-            Ok(0) => break,
-            Ok(count) => length += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    buffer.truncate(length);
-    Ok(())
+/// Reads until the end of the file, or until `buffer` holds `most` bytes.
+pub(crate) fn read_at_most(file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.clear();
+    buffer.reserve_exact(usize::try_from(most).map_err(|_| io::ErrorKind::FileTooLarge)?);
+    file.take(most).read_to_end(buffer).map(drop)
 }
 
 /// Returns the mode of a file. Keeps the last one on systems without an executable bit.

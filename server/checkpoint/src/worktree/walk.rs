@@ -31,8 +31,8 @@ use sightline_base::{
 
 use super::{
     capture_filter::{
-        IgnoreStack,
         repository_data::{VersionControl, is_known_name, is_marker, system_of, system_of_dir},
+        with_own,
     },
     read_file::{self, ReadOutcome, is_resource_error, resource_error},
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
@@ -78,7 +78,7 @@ impl Walk<'_> {
             path_from_anchor: Vec::new(),
             last: last.cloned(),
             paths,
-            above: IgnoreStack::start(self.options.filter),
+            above: self.options.filter.above(),
             is_ignored: OnceLock::from(false),
             reevaluate,
             pending: AtomicUsize::new(1),
@@ -187,9 +187,9 @@ impl Walk<'_> {
         if task.parent.is_some() && own.is_some_and(|own| own.git) {
             repositories.enter(&task.path());
         }
-        let ignore_stack = match own {
+        let ignore_rules = match own {
             Some(own) if own.excludes.is_some() || own.gitignore.is_some() => {
-                task.above.enter(filter.place(&task.path()), own)
+                with_own(&task.above, &filter.place(&task.path()), own)
             }
             _ => task.above.clone(),
         };
@@ -197,7 +197,7 @@ impl Walk<'_> {
         let context = DirContext {
             task: task.clone(),
             dir,
-            ignore_stack,
+            ignore_rules,
             reevaluate: names.is_some()
                 && (task.reevaluate || before.is_some_and(|before| before != own)),
             names,
@@ -305,7 +305,7 @@ impl Walk<'_> {
             last: last.cloned(),
             // A new folder is walked completely.
             paths: paths.filter(|paths| !paths.whole && last.is_some()),
-            above: context.ignore_stack.clone(),
+            above: context.ignore_rules.clone(),
             is_ignored,
             reevaluate: context.reevaluate,
             pending: AtomicUsize::new(1),

@@ -7,14 +7,13 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use sightline_access::gitignore::bytes_of;
+use sightline_access::{gitignore::bytes_of, gitignore_stack::IgnoreRules};
 use sightline_base::{
     fs::dir::Dir,
     path::{RelPath, os_name},
 };
 
 use crate::worktree::{
-    capture_filter::IgnoreStack,
     exclusions::{PathHash, PathSalt},
     snapshot::{ExcludedEntry, ExclusionReason, Folder, FolderRules, Node, Parts, Stamp},
 };
@@ -60,7 +59,7 @@ pub(crate) struct DirTask<'a> {
     pub(crate) last: Option<Arc<Folder>>,
     /// Limits the walk to these paths; `None` means all.
     pub(crate) paths: Option<&'a PathTree>,
-    pub(crate) above: IgnoreStack,
+    pub(crate) above: IgnoreRules,
     /// Whether it is ignored, and captured only because of tracked paths, if that is known.
     pub(crate) is_ignored: OnceLock<bool>,
     /// Whether rules above the folder changed.

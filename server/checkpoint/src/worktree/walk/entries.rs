@@ -84,11 +84,7 @@ impl<'s, 'j> Entries<'s, 'j> {
         } = self.matcher.get_or_insert_with(|| {
             let path = self.context.task.path();
             EntryMatcher {
-                rules: self
-                    .context
-                    .ignore_stack
-                    .rules()
-                    .within(&filter.place(&path)),
+                rules: self.context.ignore_rules.within(&filter.place(&path)),
                 is_ignored: is_ignored(&self.context.task, options),
                 repositories: all.around(&path),
                 path,
@@ -246,7 +242,7 @@ fn is_ignored(task: &DirTask<'_>, options: &WalkOptions<'_>) -> bool {
     };
     for (task, parent) in unknown.into_iter().rev() {
         let folder = parent.path();
-        let rules = || task.above.rules().within(&options.filter.place(&folder));
+        let rules = || task.above.within(&options.filter.place(&folder));
         is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
         if is_ignored {
             let around = options.repositories.around(&folder);

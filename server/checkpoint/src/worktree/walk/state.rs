@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use sightline_access::gitignore_stack::IgnoreRules;
 use sightline_base::fs::dir::{Dir, FileType};
 
 use super::dir_task::DirTask;
@@ -14,9 +15,7 @@ use crate::{
     job::{Job, Progress},
     store::object::Oid,
     worktree::{
-        capture_filter::{CaptureFilter, IgnoreStack},
-        exclusions::PathSalt,
-        git_index::Repositories,
+        capture_filter::CaptureFilter, exclusions::PathSalt, git_index::Repositories,
         snapshot::Folder,
     },
 };
@@ -124,7 +123,7 @@ pub(crate) struct DirContext<'a> {
     pub(crate) task: Arc<DirTask<'a>>,
     pub(crate) dir: Arc<Dir>,
     /// Rules in force in it.
-    pub(crate) ignore_stack: IgnoreStack,
+    pub(crate) ignore_rules: IgnoreRules,
     /// Whether the decisions of the last scan no longer hold.
     pub(crate) reevaluate: bool,
     /// Its names, if they were listed.
