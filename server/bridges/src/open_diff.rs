@@ -206,10 +206,10 @@ fn locate(services: &Services, snapshot: &Snapshot, path: &str) -> Result<(Locat
 fn ask(services: &Arc<Services>, params: &OpenDiffParams, file: ShownFile, proposed: Proposed) {
     let client = &services.client;
     let worker = Arc::downgrade(services);
-    client.request_about(
+    client.ask(
         OpenDiff::NAME,
         params,
-        (params.diff_id.clone(), DECISION_TIMEOUT),
+        (Some(params.diff_id.clone()), DECISION_TIMEOUT),
         move |_, answer| match decision(answer, &proposed.proposal) {
             Decision::Accepted(contents) => {
                 if let Some(services) = worker.upgrade() {

@@ -116,38 +116,11 @@ impl Client {
         params: &impl Serialize,
         on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
     ) {
-        self.send_request(method, params, (None, ANSWER_TIMEOUT), on_answer);
+        self.ask(method, params, (None, ANSWER_TIMEOUT), on_answer);
     }
 
-    /// Like [`Self::request`], with a timeout for questions to the user.
-    pub fn request_within(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        within: Duration,
-        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
-    ) {
-        self.send_request(method, params, (None, within), on_answer);
-    }
-
-    /// Like [`Self::request_within`], for a question that [`Self::withdraw`] ends.
-    pub fn request_about(
-        &self,
-        method: &str,
-        params: &impl Serialize,
-        (subject, within): (String, Duration),
-        on_answer: impl FnOnce(&mut Session, ClientAnswer) + Send + 'static,
-    ) {
-        self.send_request(method, params, (Some(subject), within), on_answer);
-    }
-
-    /// Drops the callbacks of the requests about `subject`.
-    pub fn withdraw(&self, subject: &str) {
-        let is_other = |_: &u64, one: &mut PendingRequest| one.subject.as_deref() != Some(subject);
-        self.pending.lock().retain(is_other);
-    }
-
-    fn send_request(
+    /// Like [`Self::request`], with a timeout for questions to the user. [`Self::withdraw`] ends those about a subject.
+    pub fn ask(
         &self,
         method: &str,
         params: &impl Serialize,
@@ -170,6 +143,12 @@ impl Client {
         if let Some(body) = body_of(&message) {
             self.send(body);
         }
+    }
+
+    /// Drops the callbacks of the requests about `subject`.
+    pub fn withdraw(&self, subject: &str) {
+        let is_other = |_: &u64, one: &mut PendingRequest| one.subject.as_deref() != Some(subject);
+        self.pending.lock().retain(is_other);
     }
 
     /// Delivers a response of the client. Returns false if no request is waiting for it.
@@ -247,8 +226,8 @@ mod tests {
         let kept = Arc::new(());
         for subject in ["a", "b"] {
             let kept = kept.clone();
-            let about = (subject.to_owned(), ANSWER_TIMEOUT);
-            client.request_about("x/y", &json!({}), about, move |_, _| drop(kept));
+            let about = (Some(subject.to_owned()), ANSWER_TIMEOUT);
+            client.ask("x/y", &json!({}), about, move |_, _| drop(kept));
         }
         client.withdraw("a");
         assert_eq!(Arc::strong_count(&kept), 2);

@@ -19,7 +19,9 @@ use rustix::{
     process::{Pid, Signal},
 };
 
-use crate::message::{MAX_MESSAGE, Message, id_of_ends, is_broken_response};
+use crate::message::{
+    MAX_MESSAGE, Message, error_response, id_of_ends, invalid, is_broken_response,
+};
 
 /// Time to end after the end of its input, before SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -310,6 +312,27 @@ impl Line {
                 "the result is left out, because it is longer than {MAX_MESSAGE} bytes. Ask for less."
             )),
         }
+    }
+
+    /// Returns the messages of an agent. None if they were answered, because they are invalid.
+    pub(crate) fn of_agent(&self) -> io::Result<Vec<Message<'_>>> {
+        let answer = match self {
+            Self::Text(line) if line.trim_ascii().is_empty() => None,
+            Self::Text(line) => match Message::parse_line(line) {
+                Ok(messages) => return Ok(messages),
+                Err(why) => invalid(line, &why),
+            },
+            Self::TooLong(id) => {
+                let why = format!("the message is longer than {MAX_MESSAGE} bytes");
+                Some(error_response(
+                    id.as_deref().unwrap_or("null"),
+                    -32600,
+                    &why,
+                ))
+            }
+        };
+        answer.map_or(Ok(()), print)?;
+        Ok(Vec::new())
     }
 
     /// Returns the id of a line that is not a message, but was meant to be a response: as written, `null` if

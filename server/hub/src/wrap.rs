@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     judge::{Asked, Judge, Request, Rules, refused},
-    message::{Kind, MAX_MESSAGE, Message, Object, error_response, invalid, reads_only},
+    message::{Kind, Message, Object, reads_only},
     process::{Line, Output, Process, Start, print, read_line},
 };
 
@@ -114,29 +114,12 @@ impl Wrapped {
         let mut input = io::stdin().lock();
         thread::scope(|scope| {
             while let Some(line) = read_line(&mut input)? {
-                let line = match line {
-                    Line::Text(line) if line.trim_ascii().is_empty() => continue,
-                    Line::Text(line) => line,
-                    Line::TooLong(id) => {
-                        let message = format!("the message is longer than {MAX_MESSAGE} bytes");
-                        let id = id.as_deref().unwrap_or("null");
-                        print(error_response(id, -32600, &message))?;
-                        continue;
-                    }
-                };
-                let messages = match Message::parse_line(&line) {
-                    Ok(messages) => messages,
-                    Err(why) => {
-                        invalid(&line, &why).map_or(Ok(()), print)?;
-                        continue;
-                    }
-                };
+                let messages = line.of_agent()?;
                 let is_one = messages.len() == 1;
                 for message in messages {
-                    let raw = if is_one {
-                        line.clone()
-                    } else {
-                        message.members.line()
+                    let raw = match &line {
+                        Line::Text(line) if is_one => line.clone(),
+                        _ => message.members.line(),
                     };
                     if message.kind == Kind::Request {
                         self.ask(scope, &message, raw)?;

@@ -147,11 +147,8 @@ impl Installer {
                     None => {}
                 }
             }
-            if parts.contains(&Part::Gateway)
-                && !report.has_failed()
-                && let Err(error) = self.prepare_gateway(&agents)
-            {
-                report.add_problem(&error.message);
+            if parts.contains(&Part::Gateway) && !report.has_failed() {
+                report.add_error(self.prepare_gateway(&agents));
             }
             if parts.contains(&Part::Commands)
                 && !report.has_failed()
@@ -177,9 +174,8 @@ impl Installer {
                         .map(Some)
                         .map_err(|error| error.to_string())
                 });
-                if let Err(error) = self.note_found(&report, &target) {
-                    report.add_problem(&error.message);
-                }
+                let noted = self.note_found(&report, &target);
+                report.add_error(noted);
             }
             if agent == Agent::Codex && !report.files.is_empty() && !report.has_failed() {
                 report.notes.push(
@@ -312,16 +308,11 @@ impl Installer {
                 {
                     changed.content = shown.content.summary();
                 }
-                if let Err(error) = self.release(&mut report, &target.path, &staying) {
-                    report.add_problem(&error.message);
-                }
+                let released = self.release(&mut report, &target.path, &staying);
+                report.add_error(released);
             }
-            if removed.contains(&Part::Gateway)
-                && self.report.written
-                && !report.has_failed()
-                && let Err(error) = self.setup.service.forget(agent.name(), is_last)
-            {
-                report.add_problem(&error.message);
+            if removed.contains(&Part::Gateway) && self.report.written && !report.has_failed() {
+                report.add_error(self.setup.service.forget(agent.name(), is_last));
             }
             self.report.agents.push(report);
         }

@@ -83,6 +83,12 @@ impl AgentReport {
         });
     }
 
+    pub(super) fn add_error(&mut self, outcome: Result<(), Error>) {
+        if let Err(error) = outcome {
+            self.add_problem(&error.message);
+        }
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.problem.is_some()
     }

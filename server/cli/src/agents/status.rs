@@ -39,6 +39,23 @@ pub(crate) struct Problem {
     is_fatal: bool,
 }
 
+impl Problem {
+    fn fatal(what: impl Into<String>, remedy: &str) -> Self {
+        Self {
+            is_fatal: true,
+            ..Self::minor(what, remedy)
+        }
+    }
+
+    fn minor(what: impl Into<String>, remedy: &str) -> Self {
+        Self {
+            what: what.into(),
+            remedy: remedy.to_owned(),
+            is_fatal: false,
+        }
+    }
+}
+
 /// What an agent has.
 pub(crate) struct AgentState {
     agent: Agent,
@@ -78,11 +95,7 @@ impl Installed {
                 Err(error) => Some(error.to_string()),
             };
             let Some(broken) = broken else { continue };
-            problems.push(Problem {
-                what: broken,
-                remedy: "correct the file".to_owned(),
-                is_fatal: true,
-            });
+            problems.push(Problem::fatal(broken, "correct the file"));
         }
         let flag = match scope {
             Scope::User => "",
@@ -93,43 +106,30 @@ impl Installed {
             agent.name()
         );
         let name = scope_name(scope);
-        let mut targets = targets(agent, scope, &parts, locations, &program, setup).into_iter();
-        let mut bare = false;
-        let outdated = targets.any(|target| {
+        let has_current =
+            |target: &Target, text: &str| target.content.presence(text) == Ok(Presence::Current);
+        let by_name = self::program(Scope::Project)?;
+        let by_name = targets(agent, scope, &parts, locations, &by_name, setup);
+        let (mut outdated, mut bare) = (false, false);
+        for target in targets(agent, scope, &parts, locations, &program, setup) {
             let text = read_text(&target.path).unwrap_or_default();
-            match target.content.presence(&text) {
-                Ok(Presence::Current) | Err(_) => false,
-                _ if names_program_only(
-                    agent,
-                    scope,
-                    &parts,
-                    locations,
-                    setup,
-                    &target.path,
-                    &text,
-                ) =>
-                {
-                    bare = true;
-                    false
-                }
-                _ => true,
+            if has_current(&target, &text) || target.content.presence(&text).is_err() {
+                continue;
             }
-        });
+            let mut by_name = by_name.iter().filter(|_| scope == Scope::User);
+            let is_bare = by_name.any(|one| one.path == target.path && has_current(one, &text));
+            bare |= is_bare;
+            outdated |= !is_bare;
+        }
         if outdated {
-            problems.push(Problem {
-                what: format!("out of date ({name})"),
-                remedy: remedy.clone(),
-                is_fatal: false,
-            });
+            let what = format!("out of date ({name})");
+            problems.push(Problem::minor(what, &remedy));
         }
         if bare {
-            problems.push(Problem {
-                what: format!(
-                    "`sightline` is named without its folder ({name}), so it is not found if the agent has a shorter PATH"
-                ),
-                remedy,
-                is_fatal: false,
-            });
+            let what = format!(
+                "`sightline` is named without its folder ({name}), so it is not found if the agent has a shorter PATH"
+            );
+            problems.push(Problem::minor(what, &remedy));
         }
         Ok(Self {
             parts,
@@ -148,26 +148,6 @@ pub(super) fn invalid(target: &Target, text: &str) -> Option<String> {
     })
 }
 
-/// Returns whether the entries of a user are as they should be, but name the program without its path.
-fn names_program_only(
-    agent: Agent,
-    scope: Scope,
-    parts: &[Part],
-    locations: &Locations,
-    setup: &Setup,
-    path: &Path,
-    text: &str,
-) -> bool {
-    let Ok(bare) = program(Scope::Project) else {
-        return false;
-    };
-    let mut targets = targets(agent, scope, parts, locations, &bare, setup).into_iter();
-    scope == Scope::User
-        && targets
-            .find(|target| target.path == path)
-            .is_some_and(|target| target.content.presence(text) == Ok(Presence::Current))
-}
-
 impl AgentState {
     pub(super) fn read(agent: Agent, locations: &Locations, setup: &Setup) -> Result<Self, Error> {
         let mut user = Installed::read(agent, Scope::User, locations, setup)?;
@@ -178,11 +158,7 @@ impl AgentState {
         problems.extend(
             switched_off(agent, locations, &parts)
                 .into_iter()
-                .map(|switch| Problem {
-                    what: switch.to_string(),
-                    remedy: "remove the setting".to_owned(),
-                    is_fatal: true,
-                }),
+                .map(|switch| Problem::fatal(switch.to_string(), "remove the setting")),
         );
         let has_hooks = |installed: &Installed| {
             [Part::Context, Part::Access]
@@ -192,22 +168,18 @@ impl AgentState {
         let trusted =
             (agent == Agent::Codex && has_hooks(&user)).then(|| codex_trusts_hooks(locations));
         if trusted == Some(false) {
-            problems.push(Problem {
-                what: "hooks not approved yet".to_owned(),
-                remedy: "open Codex and enter /hooks".to_owned(),
-                is_fatal: false,
-            });
+            let remedy = "open Codex and enter /hooks";
+            problems.push(Problem::minor("hooks not approved yet", remedy));
         }
         if agent == Agent::Cline && has_hooks(&user) && has_failed_to_load(&locations.cline_log()) {
-            problems.push(Problem {
-                what: format!(
+            let log = locations.cline_log();
+            problems.push(Problem::fatal(
+                format!(
                     "Cline went on without plugins in the last 24 hours ({})",
-                    locations.cline_log().display()
+                    log.display()
                 ),
-                remedy: "set CLINE_PLUGIN_IMPORT_TIMEOUT_MS=30000 for Cline and start it again"
-                    .to_owned(),
-                is_fatal: true,
-            });
+                "set CLINE_PLUGIN_IMPORT_TIMEOUT_MS=30000 for Cline and start it again",
+            ));
         }
         let way = setup.way(agent, locations);
         if user.parts.contains(&Part::Gateway) {
@@ -284,25 +256,20 @@ impl AgentState {
 
 /// Returns why the requests of an agent that is configured with the gateway do not go through it.
 fn problem_of_gateway(way: &Way, setup: &Setup) -> Option<Problem> {
-    let (what, remedy) = match way {
-        Way::Through => return None,
-        Way::Past(what) => (
+    match way {
+        Way::Through => None,
+        Way::Past(what) => Some(Problem::fatal(
             format!("requests go past the gateway ({what})"),
-            "remove the other address, or run `sightline agents install --only gateway`".to_owned(),
-        ),
+            "remove the other address, or run `sightline agents install --only gateway`",
+        )),
         Way::NotRunning => {
             let port = setup.service.port().unwrap_or_default();
-            let what =
-                format!("the gateway does not run on port {port}, so the agent gets no answer");
-            let remedy = "run `systemctl --user start sightline-gateway.socket`, or `sightline gateway --service` without systemd";
-            (what, remedy.to_owned())
+            Some(Problem::fatal(
+                format!("the gateway does not run on port {port}, so the agent gets no answer"),
+                "run `systemctl --user start sightline-gateway.socket`, or `sightline gateway --service` without systemd",
+            ))
         }
-    };
-    Some(Problem {
-        what,
-        remedy,
-        is_fatal: true,
-    })
+    }
 }
 
 /// Returns why the requests of an agent that is configured with the gateway do not go through it, and

@@ -3,7 +3,7 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, BufRead, BufReader},
+    io,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -13,6 +13,7 @@ use sightline_agents::{
     gateway::launch::{Launch, Surroundings},
 };
 use sightline_engine::error::Error;
+use sightline_local::process::detached::{detach, start_and_read_line};
 
 use super::{
     super::{
@@ -98,18 +99,8 @@ fn agent_of(program: &OsString) -> Result<Agent, Error> {
 /// Starts a gateway. Returns its address. Keys at the terminal, such as Ctrl-C, do not reach it.
 fn start(options: &Options) -> Result<(Child, String), Error> {
     let mut command = command(options)?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = command
-        .spawn()
-        .map_err(|error| cannot_start(&command, &error))?;
-    let mut line = String::new();
-    if let Some(output) = child.stdout.take() {
-        BufReader::new(output)
-            .read_line(&mut line)
-            .map_err(|error| cannot_start(&command, &error))?;
-    }
+    let started = start_and_read_line(detach(&mut command).stderr(Stdio::inherit()));
+    let (mut child, line) = started.map_err(|error| cannot_start(&command, &error))?;
     match serde_json::from_str::<Started>(&line) {
         Ok(started) => Ok((child, started.url)),
         Err(_) => {

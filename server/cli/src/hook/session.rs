@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     time::{Duration, SystemTime},
 };
 
@@ -23,7 +23,7 @@ use sightline_base::{
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::{error::Error, restore_log, settings::config_file};
-use sightline_local::process::ancestors::ancestors;
+use sightline_local::process::{ancestors::ancestors, detached::detach};
 use sightline_protocol::{
     decision::{Decision, DecisionVerdict},
     environment::{EnvironmentDetailsParams, Mode},
@@ -106,7 +106,7 @@ impl Session {
                 turn: input.turn.clone(),
                 is_subagent: input.is_subagent,
                 workspace: self.workspace.clone(),
-                storage: self.storage_dir()?,
+                storage: self.storage()?,
                 file: self.session_file(&hook::task_id(call.agent, session), "turn")?,
             })
         });
@@ -172,8 +172,7 @@ impl Session {
         if self.session.as_deref() == Some(probe::SESSION) {
             return;
         }
-        let storage = self.storage_dir().and_then(|dir| Storage::open(&dir).ok());
-        let Some(storage) = storage.filter(|_| !decisions.is_empty()) else {
+        let Some(storage) = self.storage().filter(|_| !decisions.is_empty()) else {
             return;
         };
         for decision in &mut decisions {
@@ -230,11 +229,10 @@ impl Session {
     }
 
     fn spawn_first_checkpoint(&self) -> Result<(), Error> {
-        let (Some(storage), Some(root)) = (self.storage_dir(), &self.workspace.root) else {
+        let (Some(storage), Some(root)) = (self.storage(), &self.workspace.root) else {
             return Ok(());
         };
-        let checkpoints =
-            Checkpoints::new(&Storage::open(&storage)?, &offline::root(&self.workspace)?);
+        let checkpoints = Checkpoints::new(&storage, &offline::root(&self.workspace)?);
         if checkpoints.git_dir().exists() {
             return Ok(());
         }
@@ -243,15 +241,10 @@ impl Session {
             .args(["checkpoint", "create", "--root"])
             .arg(root)
             .arg("--storage")
-            .arg(storage)
-            .args(["--automatic", "--label", "first state (automatic)"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .arg(storage.dir())
+            .args(["--automatic", "--label", "first state (automatic)"]);
         // Agents end the process group of a hook.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn().map_err(internal)?;
+        detach(&mut command).spawn().map_err(internal)?;
         Ok(())
     }
 
@@ -266,8 +259,8 @@ impl Session {
 
     /// Returns a file of the session. Creates its folder.
     fn session_file(&self, task: &str, extension: &str) -> Option<PathBuf> {
-        let folder = self.storage_dir()?.join(entries::SESSIONS);
-        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        let storage = self.storage()?;
+        let folder = storage.dir().join(entries::SESSIONS);
         storage.make_dir(&folder).ok()?;
         Some(folder.join(format!("{task}.{extension}")))
     }
@@ -291,8 +284,7 @@ impl Session {
 
     /// Opens the record of the files that the session has used, if there is one. It is not saved.
     fn known_files(&self) -> Option<SessionFile<SeenFiles>> {
-        let name = format!("{}.files", self.task_id.as_ref()?);
-        let path = self.storage_dir()?.join(entries::SESSIONS).join(name);
+        let path = self.path("files")?;
         path.exists()
             .then(|| SessionFile::open(&path).ok())
             .flatten()
@@ -386,7 +378,7 @@ impl Session {
     /// Returns what to answer to a change of files with unsaved text: once for each file, so that an
     /// agent without supervision goes on.
     fn unsaved_change(&self, call: &ToolCall, seen: &mut SeenFiles) -> Option<HookAnswer> {
-        let storage = Storage::open(&self.storage_dir()?).ok()?;
+        let storage = self.storage()?;
         let root = offline::root(&self.workspace).ok()?;
         let unsaved = UnsavedFiles::of(&storage, &root);
         seen.told_unsaved.retain(|uri| unsaved.contains(uri));
@@ -409,11 +401,10 @@ impl Session {
 
     /// Returns a sentence for each restore that the session does not know.
     fn restores(&self, seen: &mut SeenFiles) -> Vec<String> {
-        let store = self.storage_dir().and_then(|dir| {
-            let root = offline::root(&self.workspace).ok()?;
-            Some(Checkpoints::new(&Storage::open(&dir).ok()?, &root))
-        });
-        let logged = store.map(|store| restore_log::read(&store));
+        let root = offline::root(&self.workspace).ok();
+        let store = self.storage().zip(root);
+        let logged =
+            store.map(|(storage, root)| restore_log::read(&Checkpoints::new(&storage, &root)));
         let mut logged = logged.unwrap_or_default();
         logged.retain(|restore| restore.at > seen.known_restore);
         if let Some(last) = logged.last() {
@@ -511,12 +502,16 @@ impl Session {
 
     /// Returns the file with the sections that the session knows.
     fn state_file(&self) -> Option<PathBuf> {
-        let name = format!("{}.json", self.task_id.as_ref()?);
-        Some(self.storage_dir()?.join(entries::SESSIONS).join(name))
+        self.path("json")
     }
 
-    pub(super) fn storage_dir(&self) -> Option<PathBuf> {
-        offline::storage_dir(self.workspace.storage.as_deref()).ok()
+    fn path(&self, extension: &str) -> Option<PathBuf> {
+        let name = format!("{}.{extension}", self.task_id.as_ref()?);
+        Some(self.storage()?.dir().join(entries::SESSIONS).join(name))
+    }
+
+    fn storage(&self) -> Option<Storage> {
+        offline::storage(self.workspace.storage.as_deref()).ok()
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct SessionTurns {
     pub(super) is_subagent: bool,
     pub(super) workspace: Workspace,
     /// The data directory.
-    pub(super) storage: PathBuf,
+    pub(super) storage: Storage,
     /// File of the session, locked while a turn begins, ends, or gets its checkpoint.
     pub(super) file: PathBuf,
 }
@@ -44,7 +44,7 @@ struct State {
 impl SessionTurns {
     pub(super) fn store(&self) -> Result<Checkpoints, Error> {
         let root = offline::root(&self.workspace)?;
-        Ok(Checkpoints::new(&Storage::open(&self.storage)?, &root))
+        Ok(Checkpoints::new(&self.storage, &root))
     }
 
     /// Records that a turn begins with a prompt. Turns that were interrupted end.

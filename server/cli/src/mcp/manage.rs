@@ -184,7 +184,7 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
                     without.push(client);
                 }
             }
-            Err(error) => return Ok(refused(&error)),
+            Err(error) => return done(Err(error)),
         }
     }
     for client in without {
@@ -201,27 +201,29 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
     Ok(DONE)
 }
 
+/// Moves a server back to the agent that had it.
 pub(super) fn release(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
-    match user_servers(&arguments.workspace)?.manager.release(name) {
-        Ok(path) => {
-            print(&format!("moved {name} back to {}\n", path.display()))?;
-            Ok(DONE)
-        }
-        Err(error) => Ok(refused(&error)),
-    }
+    let released = user_servers(&arguments.workspace)?.manager.release(name);
+    done(released.map(|path| format!("moved {name} back to {}\n", path.display())))
 }
 
+/// Removes a server of the user.
 pub(super) fn remove(arguments: &Named) -> Result<i32, Error> {
     let name = &arguments.name;
     let manager = user_servers(&arguments.workspace)?.manager;
     manager.find(name)?;
-    match manager.remove(name) {
-        Ok(()) => {
-            print(&format!("removed {name}\n"))?;
-            Ok(DONE)
+    done(manager.remove(name).map(|()| format!("removed {name}\n")))
+}
+
+/// Prints what was done, or why it was not.
+fn done(outcome: Result<String, servers::Error>) -> Result<i32, Error> {
+    match outcome {
+        Ok(text) => print(&text).map(|()| DONE),
+        Err(error) => {
+            print_message(&error.to_string());
+            Ok(NEGATIVE)
         }
-        Err(error) => Ok(refused(&error)),
     }
 }
 
@@ -255,11 +257,6 @@ pub(super) fn test(arguments: &Named) -> Result<i32, Error> {
         }
         text
     })
-}
-
-fn refused(error: &servers::Error) -> i32 {
-    print_message(&error.to_string());
-    NEGATIVE
 }
 
 /// Runs the request for a server that the editors send too.

@@ -1,13 +1,9 @@
 //! Opens the page in a browser.
 
-use std::{
-    env,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{env, io::Write, process::Command};
 
 use sightline_base::fs::find_program;
+use sightline_local::process::detached::detach;
 use sightline_page::Page;
 use tempfile::{Builder, NamedTempFile};
 
@@ -22,7 +18,7 @@ pub(super) fn open(page: &Page) -> Option<NamedTempFile> {
             .tempfile()?;
         file.write_all(page.opening_file().as_bytes())?;
         file.flush()?;
-        start(program, file.path())?;
+        detach(Command::new(program).arg(file.path())).spawn()?;
         Ok(file)
     };
     opened()
@@ -43,17 +39,4 @@ fn program() -> Option<&'static str> {
         return None;
     };
     find_program(name).map(|_| name)
-}
-
-fn start(program: &str, file: &Path) -> std::io::Result<()> {
-    let mut command = Command::new(program);
-    command
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    // Ctrl-C ends the server, not the browser.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn().map(drop)
 }

@@ -20,9 +20,7 @@ use super::{
 };
 use crate::{
     judge::{Asked, Judge, Request, refused},
-    message::{
-        Kind, MAX_MESSAGE, Message, Object, error_response, invalid, outgoing, response, tool_error,
-    },
+    message::{Kind, Message, Object, error_response, outgoing, response, tool_error},
     process::{Line, print},
 };
 
@@ -30,21 +28,8 @@ use crate::{
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 impl Hub {
-    pub(super) fn client_line(&mut self, line: Line) -> io::Result<()> {
-        let line = match line {
-            Line::Text(line) if line.trim_ascii().is_empty() => return Ok(()),
-            Line::Text(line) => line,
-            Line::TooLong(id) => {
-                let why = format!("the message is longer than {MAX_MESSAGE} bytes");
-                let id = id.as_deref().unwrap_or("null");
-                return print(error_response(id, -32600, &why));
-            }
-        };
-        let messages = match Message::parse_line(&line) {
-            Ok(messages) => messages,
-            Err(why) => return invalid(&line, &why).map_or(Ok(()), print),
-        };
-        for message in messages {
+    pub(super) fn client_line(&mut self, line: &Line) -> io::Result<()> {
+        for message in line.of_agent()? {
             match message.kind {
                 Kind::Request => self.client_request(&message)?,
                 Kind::Notification => self.client_notification(&message),

@@ -150,7 +150,7 @@ pub fn serve(setup: Setup) -> io::Result<()> {
             let outcome = loop {
                 match read_line(&mut input) {
                     Ok(Some(line)) => {
-                        if let Err(error) = agent.lock().client_line(line) {
+                        if let Err(error) = agent.lock().client_line(&line) {
                             break Err(error);
                         }
                     }

@@ -61,10 +61,10 @@ pub(super) fn ask(
     });
     let worker = services.clone();
     let question = question.to_owned();
-    services.client.request_within(
+    services.client.ask(
         "window/showMessageRequest",
         &params,
-        ANSWER_WITHIN,
+        (None, ANSWER_WITHIN),
         move |session, answer| match answer {
             Ok(answer) => {
                 let Some(open) = worker.confirmations.take_if(id) else {

@@ -1,14 +1,10 @@
 //! `sightline.openPage`.
 
-use std::{
-    env,
-    io::{BufRead, BufReader},
-    process::{Command, Stdio},
-    thread,
-};
+use std::{env, process::Command, thread};
 
 use serde_json::json;
 use sightline_engine::{error::Error, request_context::RequestContext};
+use sightline_local::process::detached::{detach, start_and_read_line};
 use sightline_protocol::error::ErrorKind;
 
 use super::{
@@ -38,19 +34,9 @@ pub(crate) fn run(context: &RequestContext<'_>, _: NoParams) -> Result<CommandRe
         .args(["ui", "--no-open", "--ends-with-parent", "--root"])
         .arg(root.path.as_path())
         .arg("--storage")
-        .arg(context.storage()?.dir())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    // Ctrl-C in the terminal of the editor does not end it.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut process = command.spawn().map_err(|error| failed(&error))?;
-    let mut address = String::new();
-    if let Some(output) = process.stdout.take() {
-        let read = BufReader::new(output).read_line(&mut address);
-        read.map_err(|error| failed(&error))?;
-    }
+        .arg(context.storage()?.dir());
+    let (mut process, address) =
+        start_and_read_line(detach(&mut command)).map_err(|error| failed(&error))?;
     // Ends with the page, and is then no zombie.
     thread::spawn(move || process.wait());
     let address = address.trim_end();
