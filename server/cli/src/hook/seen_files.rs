@@ -5,8 +5,11 @@
 //! compared, not times.
 
 use serde::{Deserialize, Serialize};
-use sightline_agents::hook::ToolCall;
-use sightline_base::path::{AbsPath, uri_to_path};
+use sightline_agents::hook::{KnownSections, ToolCall};
+use sightline_base::{
+    clock::now_millis,
+    path::{AbsPath, uri_to_path},
+};
 use sightline_context::tracker::SeenContent;
 
 /// Maximum number of files. The one that was used longest ago is forgotten.
@@ -28,6 +31,10 @@ pub(super) struct SeenFiles {
     pub(super) told_unsaved: Vec<String>,
     /// Whether the next prompt gets the working context.
     pub(super) is_compacted: bool,
+    /// What the model knows of the block.
+    pub(super) known: KnownSections,
+    /// When a block was delivered last, in milliseconds since the epoch.
+    pub(super) delivered: Option<i64>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -73,6 +80,14 @@ impl RunningTool {
 }
 
 impl SeenFiles {
+    /// Returns the state of a new session, which earlier restores do not concern.
+    pub(super) fn new() -> Self {
+        Self {
+            known_restore: now_millis(),
+            ..Self::default()
+        }
+    }
+
     /// The session reads a file.
     pub(super) fn read(&mut self, path: &AbsPath) {
         let uri = path.to_uri();

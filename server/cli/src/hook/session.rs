@@ -19,7 +19,7 @@ use sightline_base::{
     clock::now_millis,
     decision_log,
     path::{AbsPath, uri_to_path},
-    storage::{Storage, atomic_file, entries},
+    storage::{Storage, entries},
 };
 use sightline_checkpoint::Checkpoints;
 use sightline_engine::{error::Error, restore_log, settings::config_file};
@@ -183,10 +183,11 @@ impl Session {
         decision_log::record(&storage, &config_file::user_settings().log, &decisions);
     }
 
-    /// Forgets what the model knows.
+    /// Forgets what the model knows, after it has lost its context.
     pub(super) fn forget(&self) {
-        if let Some(file) = self.state_file() {
-            let _ = fs::remove_file(file);
+        if let Some(mut file) = self.known_files() {
+            file.state.known = KnownSections::default();
+            save(&mut file);
         }
     }
 
@@ -284,7 +285,8 @@ impl Session {
 
     /// Opens the record of the files that the session has used, if there is one. It is not saved.
     fn known_files(&self) -> Option<SessionFile<SeenFiles>> {
-        let path = self.path("files")?;
+        let name = format!("{}.files", self.task_id.as_ref()?);
+        let path = self.storage()?.dir().join(entries::SESSIONS).join(name);
         path.exists()
             .then(|| SessionFile::open(&path).ok())
             .flatten()
@@ -420,7 +422,7 @@ impl Session {
         session: Option<&str>,
     ) -> Result<Self, Error> {
         let root = offline::root(workspace)?.path.as_path().to_owned();
-        let mut found = Self {
+        Ok(Self {
             agent,
             judge: Judge {
                 folder: root.clone(),
@@ -437,77 +439,42 @@ impl Session {
             tool: None,
             output: None,
             turns: None,
-        };
-        // The agent states its mode with the prompt. It stays as it was said last.
-        found.mode = found.known().mode();
-        Ok(found)
+        })
     }
 
     /// Returns the block with what the session does not know yet.
     pub(super) fn context(&self) -> Result<Option<String>, Error> {
         // Locks the state of the session. Agents run the hooks of the user and of the project at the same
         // time: only one of them adds the block.
-        let mut seen = self.seen_files();
-        let mut known = self.known();
-        let state = seen.as_mut().map(|file| &mut file.state);
-        let block = self.news(state, &mut known)?;
-        if let Some(file) = &mut seen {
-            save(file);
-        }
-        if block.is_some()
-            && let Some(file) = &self.state_file()
-            && let Err(error) = store(file, &known)
-        {
-            // The block will be repeated, which is harmless.
-            tracing::warn!(%error, "cannot store what a session knows");
-        }
+        let Some(mut file) = self.seen_files() else {
+            return self.news(&mut SeenFiles::new());
+        };
+        let block = self.news(&mut file.state)?;
+        save(&mut file);
         Ok(block)
     }
 
     /// Returns the block with what is new for a session that has seen files and knows sections.
-    fn news(
-        &self,
-        seen: Option<&mut SeenFiles>,
-        known: &mut KnownSections,
-    ) -> Result<Option<String>, Error> {
-        let (changed_files, restores, working) = match seen {
-            Some(seen) => (
-                seen.take_changes(),
-                self.restores(seen),
-                self.pending_context(seen),
-            ),
-            None => Default::default(),
-        };
+    fn news(&self, seen: &mut SeenFiles) -> Result<Option<String>, Error> {
         let params = EnvironmentDetailsParams {
             consume: false,
-            changed_files,
+            changed_files: seen.take_changes(),
             requester_pids: ancestors(),
             ..EnvironmentDetailsParams::default()
         };
+        let restores = self.restores(seen);
+        let working = self.pending_context(seen);
         let (details, _) = Requests::new(&self.workspace).environment_details(params)?;
         let sections = hook::told_sections(details.sections, self.mode, &restores);
-        let block = hook::context_block(&sections, known, hook::markup(self.agent));
+        let mut known = seen.known.clone();
+        let block = hook::context_block(&sections, &mut known, hook::markup(self.agent));
         let parts: Vec<String> = working.into_iter().chain(block).collect();
-        Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
-    }
-
-    /// Returns the sections that the session knows.
-    fn known(&self) -> KnownSections {
-        let file = self.state_file();
-        let stored = file.and_then(|file| atomic_file::read(&file).ok()?);
-        stored
-            .and_then(|stored| serde_json::from_slice(&stored).ok())
-            .unwrap_or_default()
-    }
-
-    /// Returns the file with the sections that the session knows.
-    fn state_file(&self) -> Option<PathBuf> {
-        self.path("json")
-    }
-
-    fn path(&self, extension: &str) -> Option<PathBuf> {
-        let name = format!("{}.{extension}", self.task_id.as_ref()?);
-        Some(self.storage()?.dir().join(entries::SESSIONS).join(name))
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        seen.known = known;
+        seen.delivered = Some(now_millis());
+        Ok(Some(parts.join("\n\n")))
     }
 
     fn storage(&self) -> Option<Storage> {
@@ -521,14 +488,14 @@ pub(crate) fn next_block(
     workspace: &Workspace,
     agent: Agent,
     session: Option<&str>,
-) -> Result<(Option<String>, Option<SystemTime>), Error> {
-    let session = Session::at_prompt(workspace, agent, session)?;
-    let delivered = session
-        .state_file()
-        .and_then(|file| fs::metadata(file).ok()?.modified().ok());
-    let mut file = session.known_files();
-    let state = file.as_mut().map(|file| &mut file.state);
-    Ok((session.news(state, &mut session.known())?, delivered))
+) -> Result<(Option<String>, Option<i64>), Error> {
+    let mut session = Session::at_prompt(workspace, agent, session)?;
+    let file = session.known_files();
+    let mut seen = file.map_or_else(SeenFiles::new, |file| file.state);
+    // The agent states its mode with the prompt. It stays as it was said last.
+    session.mode = seen.known.mode();
+    let delivered = seen.delivered;
+    Ok((session.news(&mut seen)?, delivered))
 }
 
 /// Runs work on a turn. A failure and a late end do not stop the agent; a running server completes the
@@ -540,11 +507,6 @@ fn record_turn(what: &'static str, work: impl FnOnce() -> Result<(), Error> + Se
     if let Err(why) = done {
         tracing::warn!("cannot {what}: {why}");
     }
-}
-
-fn store(file: &Path, known: &KnownSections) -> Result<(), Error> {
-    let text = serde_json::to_vec(known).map_err(internal)?;
-    Ok(atomic_file::replace(file, &text)?)
 }
 
 pub(super) fn save(file: &mut SessionFile<SeenFiles>) {

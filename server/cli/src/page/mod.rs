@@ -6,11 +6,7 @@
 mod browser;
 mod watched;
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -152,8 +148,8 @@ impl PageSource {
         if let Some(session) = session {
             result["session"] = json!(session);
         }
-        if let Some(since) = delivered.and_then(|at| at.duration_since(UNIX_EPOCH).ok()) {
-            result["deliveredAt"] = json!(since.as_millis());
+        if let Some(at) = delivered {
+            result["deliveredAt"] = json!(at);
         }
         Ok(result)
     }
