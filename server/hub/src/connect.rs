@@ -13,7 +13,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufRead, BufReader, Read, Write},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     sync::Arc,
     thread,
     time::Duration,
@@ -77,14 +77,7 @@ pub fn connect(url: &str, kind: Option<&str>, headers: Option<&str>) -> io::Resu
     let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str)?;
     let connection = Arc::new(Connection {
         host: address.host,
-        address: SocketAddr::new(
-            if address.is_v6 {
-                IpAddr::V6(Ipv6Addr::LOCALHOST)
-            } else {
-                IpAddr::V4(Ipv4Addr::LOCALHOST)
-            },
-            address.port,
-        ),
+        address: address.address,
         path: Mutex::new(address.path),
         headers,
         session: Mutex::default(),
@@ -365,13 +358,9 @@ impl Response {
                 headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
             }
         }
-        let find = |wanted: &str| {
-            let found = headers.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, value)| value.as_str())
-        };
-        let is_chunked =
-            find("transfer-encoding").is_some_and(|kind| kind.eq_ignore_ascii_case("chunked"));
-        let left = match find("content-length") {
+        let is_chunked = header(&headers, "transfer-encoding")
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("chunked"));
+        let left = match header(&headers, "content-length") {
             _ if is_chunked => Some(0),
             _ if status == 204 => Some(0),
             Some(length) => Some(length.parse().map_err(|_| invalid())?),
@@ -389,8 +378,7 @@ impl Response {
     }
 
     fn header(&self, wanted: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, value)| value.as_str())
+        header(&self.headers, wanted)
     }
 
     fn text(&mut self) -> io::Result<String> {
@@ -437,6 +425,11 @@ impl Response {
             }
         }
     }
+}
+
+fn header<'a>(headers: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|(name, _)| name == wanted);
+    found.map(|(_, value)| value.as_str())
 }
 
 impl Read for Body {

@@ -10,19 +10,20 @@ use super::Tool;
 /// Maximum number in arguments. Larger ones mean the same.
 const MAX_NUMBER: u32 = u32::MAX;
 
-/// Returns the arguments with plain numbers and without `null`. Arguments that the tool does not have are
-/// kept.
+/// Returns the arguments that the tool has, with plain numbers and without `null`.
 ///
 /// # Errors
 /// What is wrong with an argument, for the model.
 pub fn checked(tool: &Tool, arguments: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut checked = Map::new();
     for (name, value) in arguments {
-        if value.is_null() {
-            continue;
+        // Requests have options that agents must not set.
+        if let Some(schema) = tool.input_schema["properties"].get(&name)
+            && !value.is_null()
+        {
+            let value = checked_value(&name, schema, value)?;
+            checked.insert(name, value);
         }
-        let value = checked_value(&name, &tool.input_schema["properties"][&name], value)?;
-        checked.insert(name, value);
     }
     let required = tool.input_schema["required"].as_array();
     let mut required = required.into_iter().flatten().filter_map(Value::as_str);

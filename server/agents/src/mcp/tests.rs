@@ -95,3 +95,13 @@ fn arguments_are_checked_by_the_schema_of_each_tool() {
         Err("path is missing".to_owned())
     );
 }
+
+#[test]
+fn agents_set_no_options_that_a_tool_does_not_have() {
+    let all = tools();
+    let restore = all.iter().find(|tool| tool.name == "checkpoint_restore");
+    let arguments = json!({ "id": "a", "force": true, "mode": "task", "allRoots": true });
+    let arguments = arguments.as_object().unwrap().clone();
+    let checked = checked(restore.unwrap(), arguments).unwrap();
+    assert_eq!(json!(checked), json!({ "id": "a" }));
+}

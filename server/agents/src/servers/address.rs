@@ -1,12 +1,12 @@
 //! Addresses of servers that run already.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 /// An address of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loopback {
-    /// Whether it is `[::1]`.
-    pub is_v6: bool,
-    /// Its port.
-    pub port: u16,
+    /// Address and port.
+    pub address: SocketAddr,
     /// Address and port as written.
     pub host: String,
     /// The rest of the URL.
@@ -28,23 +28,21 @@ pub fn loopback(url: &str) -> Result<Loopback, String> {
     let rest = url.strip_prefix("http://").ok_or_else(other)?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, path) = rest.split_at(end);
-    let port = ["127.0.0.1", "[::1]"]
-        .into_iter()
-        .find_map(|address| host.strip_prefix(address))
-        .ok_or_else(other)?;
-    let port = match port.strip_prefix(':') {
-        Some(port) => port.parse().map_err(|_| other())?,
-        None if port.is_empty() => 80,
-        None => return Err(other()),
-    };
+    let address: SocketAddr = host
+        .parse()
+        .or_else(|_| format!("{host}:80").parse())
+        .map_err(|_| other())?;
+    let own: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    if !own.contains(&address.ip()) {
+        return Err(other());
+    }
     let path = path.split('#').next().unwrap_or_default();
     if path.contains(|c: char| c.is_ascii_control() || c == ' ') {
         return Err(other());
     }
     let slash = if path.starts_with('/') { "" } else { "/" };
     Ok(Loopback {
-        is_v6: host.starts_with('['),
-        port,
+        address,
         host: host.to_owned(),
         path: format!("{slash}{path}"),
     })

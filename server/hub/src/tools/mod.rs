@@ -6,7 +6,7 @@ pub mod page;
 mod tests;
 pub mod text;
 
-use std::{num::NonZeroU64, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ use sightline_protocol::{
     checkpoint::{
         CreateCheckpointParams, DiffCheckpointsParams, ListCheckpointsParams, PreviewRestoreParams,
         PreviewRestoreResult, RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict,
-        RestoreOnly, UndoRestoreParams,
+        UndoRestoreParams,
     },
     decision::{Decision, RedactParams},
     editor::{DiagnosticsParams, OpenFileParams, SelectionParams},
@@ -134,42 +134,6 @@ struct Answer {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct EnvironmentArguments {
-    sections: Option<Vec<SectionId>>,
-    include_files: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReadArguments {
-    path: String,
-    end_line: Option<NonZeroU64>,
-}
-
-#[derive(Deserialize)]
-struct DiffArguments {
-    from: String,
-    to: Option<String>,
-    paths: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-struct RestoreArguments {
-    id: String,
-    paths: Option<Vec<String>>,
-    only: Option<RestoreOnly>,
-    token: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct UndoArguments {
-    undo_id: Option<String>,
-    token: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
 #[serde(default)]
 struct TokenArguments {
     text: Option<String>,
@@ -251,15 +215,11 @@ impl<R: Requests> Tools<R> {
         .map(|text| page.page(&text))
     }
 
-    fn environment_details(&self, arguments: EnvironmentArguments) -> Result<String, Error> {
-        let params = EnvironmentDetailsParams {
-            include_files: arguments.include_files,
-            sections: arguments
-                .sections
-                .or_else(|| Some(default_sections(arguments.include_files))),
-            consume: false,
-            ..EnvironmentDetailsParams::default()
-        };
+    fn environment_details(&self, mut params: EnvironmentDetailsParams) -> Result<String, Error> {
+        params.consume = false;
+        if params.sections.is_none() {
+            params.sections = Some(default_sections(params.include_files));
+        }
         let (result, from) = self.requests.environment_details(params)?;
         let has_editor = from == AnsweredBy::Editor;
         let text = hook::text_without_mode(result.sections, has_editor);
@@ -270,18 +230,13 @@ impl<R: Requests> Tools<R> {
         })
     }
 
-    fn read_file(&self, arguments: ReadArguments, page: PageArguments) -> Result<String, Error> {
-        let ReadArguments { path, end_line } = arguments;
-        let end_line = end_line.map(NonZeroU64::get);
-        let start_line = page.start_line();
+    fn read_file(&self, mut params: ReadFileParams, page: PageArguments) -> Result<String, Error> {
+        let path = params.path;
+        let (start_line, end_line) = (page.start_line(), params.end_line);
         let max_bytes = page.max_characters().saturating_mul(MAX_CHARACTER_BYTES);
-        let params = ReadFileParams {
-            path: self.absolute(&path),
-            start_line: Some(start_line),
-            end_line,
-            max_bytes: Some(max_bytes as u64),
-            ..ReadFileParams::default()
-        };
+        params.path = self.absolute(&path);
+        params.start_line = Some(start_line);
+        params.max_bytes = Some(max_bytes as u64);
         let (result, from) = self.requests.read_file(params)?;
         let total = result.total_lines;
         if start_line > total.max(1) {
@@ -366,66 +321,46 @@ impl<R: Requests> Tools<R> {
         })
     }
 
-    fn diff_checkpoints(&self, arguments: DiffArguments) -> Result<String, Error> {
-        let DiffArguments { from, to, paths } = arguments;
-        let params = DiffCheckpointsParams {
-            from,
-            to,
-            paths: self.absolute_paths(paths),
-            root: self.root_uri(),
-            patch: true,
-            ..DiffCheckpointsParams::default()
-        };
+    fn diff_checkpoints(&self, mut params: DiffCheckpointsParams) -> Result<String, Error> {
+        params.paths = self.absolute_paths(params.paths);
+        params.root = self.root_uri();
+        params.patch = true;
         let result = self.request::<DiffCheckpoints>(params)?.0;
         Ok(text::difference(&result))
     }
 
-    fn restore(&self, arguments: RestoreArguments, page: PageArguments) -> Result<String, Error> {
-        let RestoreArguments {
-            id,
-            paths,
-            only,
-            token,
-        } = arguments;
-        let (preview, mut params) = self.preview(PreviewRestoreParams {
-            id,
-            paths: self.absolute_paths(paths),
-            only,
+    fn restore(
+        &self,
+        mut params: RestoreCheckpointParams,
+        page: PageArguments,
+    ) -> Result<String, Error> {
+        let (preview, seen) = self.preview(PreviewRestoreParams {
+            id: params.id.clone(),
+            paths: self.absolute_paths(params.paths),
+            only: params.only,
             undo: Some(false),
             ..PreviewRestoreParams::default()
         })?;
-        if token.is_none() {
+        if params.token.is_none() {
             return Ok(page.page(&text::preview(&preview, "checkpoint_restore")));
         }
-        let params = RestoreCheckpointParams {
-            id: params.id,
-            paths: params.paths.take(),
-            only,
-            root: self.root_uri(),
-            token,
-            ..RestoreCheckpointParams::default()
-        };
+        params.paths = seen.paths;
+        params.root = seen.root;
         let restored = self.request::<RestoreCheckpoint>(params)?.0;
         Ok(restored_text(restored, preview))
     }
 
-    fn undo(&self, arguments: UndoArguments, page: PageArguments) -> Result<String, Error> {
-        let UndoArguments { undo_id, token } = arguments;
-        let (preview, params) = self.preview(PreviewRestoreParams {
-            id: undo_id.clone().unwrap_or_else(|| "last".to_owned()),
+    fn undo(&self, mut params: UndoRestoreParams, page: PageArguments) -> Result<String, Error> {
+        let (preview, seen) = self.preview(PreviewRestoreParams {
+            id: params.undo_id.clone().unwrap_or_else(|| "last".to_owned()),
             undo: Some(true),
             ..PreviewRestoreParams::default()
         })?;
-        if token.is_none() {
+        if params.token.is_none() {
             return Ok(page.page(&text::preview(&preview, "checkpoint_undo")));
         }
-        let params = UndoRestoreParams {
-            undo_id,
-            paths: params.paths,
-            root: self.root_uri(),
-            token,
-            ..UndoRestoreParams::default()
-        };
+        params.paths = seen.paths;
+        params.root = seen.root;
         let restored = self.request::<UndoRestore>(params)?.0;
         Ok(restored_text(restored, preview))
     }
