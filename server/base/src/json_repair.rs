@@ -1,8 +1,21 @@
 //! Repairs JSON with lone surrogates. JavaScript writes a string that was cut inside a surrogate
 //! pair with an escape such as `\ud83d`, which other JSON parsers reject.
 
+use serde_json::Value;
+
+/// Parses JSON, with U+FFFD in place of each escaped lone surrogate.
+///
+/// # Errors
+/// If the text is not JSON.
+pub fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|error| {
+        let repaired = replace_lone_surrogates(text).ok_or(error)?;
+        serde_json::from_str(&repaired)
+    })
+}
+
 /// Replaces each escaped lone surrogate in JSON text by U+FFFD. Returns `None` when there is none.
-pub fn replace_lone_surrogates(text: &str) -> Option<String> {
+fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut repaired = String::with_capacity(text.len());
     let mut rest = text;
     let mut changed = false;

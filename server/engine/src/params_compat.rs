@@ -18,13 +18,7 @@ use crate::error::Error;
 /// the position but no content, so it can be logged. `tooLarge` for excessive nesting.
 pub fn parse(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
-    let parsed = serde_json::from_str(text).or_else(|first| {
-        match json_repair::replace_lone_surrogates(text) {
-            Some(mended) => serde_json::from_str(&mended),
-            None => Err(first),
-        }
-    });
-    parsed.map_err(|error| {
+    json_repair::parse(text).map_err(|error| {
         if error.to_string().starts_with("recursion limit") {
             let limit = limits::MAX_NESTING;
             let why =

@@ -139,7 +139,7 @@ impl Judge {
             Some((tool, arguments)) => {
                 let call = ToolCall::of_mcp_tool(&tool, &arguments);
                 request.tool = Some(tool);
-                Some(call.map_err(|error| self.unchecked(&request, &error.to_string()))?)
+                Some(call.map_err(|error| self.unchecked(&request, &error))?)
             }
             None => None,
         };
@@ -236,11 +236,8 @@ impl Judge {
     /// Takes denied files out of a value. Returns it with whether it changed.
     fn clean(&self, request: &Request, raw: &RawValue) -> Result<(bool, Value), String> {
         let scope = &request.scope;
-        let parsed = serde_json::from_str(raw.get()).or_else(|error| {
-            let repaired = json_repair::replace_lone_surrogates(raw.get()).ok_or(error)?;
-            serde_json::from_str(&repaired)
-        });
-        let mut value: Value = parsed.map_err(|error| unjudged(&error.to_string()))?;
+        let parsed = json_repair::parse(raw.get());
+        let mut value = parsed.map_err(|error| unjudged(&error.to_string()))?;
         let view = self.rules.view().map_err(|why| unjudged(&why))?;
         let contents = self.contents.get(&view);
         match clean(&view, &contents, scope, &mut value) {

@@ -154,20 +154,6 @@ pub fn markup(agent: Agent) -> Markup {
     format(agent).markup
 }
 
-/// An event that cannot be understood.
-#[derive(Debug, thiserror::Error)]
-pub enum ParseError {
-    /// Without the fields of its event.
-    #[error("the hook input has no {0}")]
-    Fields(&'static str),
-    /// A prompt whose mentions cannot all be checked.
-    #[error("the prompt has too many @")]
-    TooManyMentions,
-    /// A tool call with a path or a command that is too long to check.
-    #[error("{0}")]
-    TooLong(String),
-}
-
 /// Returns whether the agent can ask the user whether a tool may run.
 pub fn can_ask(agent: Agent) -> bool {
     format(agent).asks
@@ -190,13 +176,9 @@ pub fn session_dir(input: &Value) -> Option<PathBuf> {
 ///
 /// # Errors
 /// If the input is not a valid event of this kind.
-pub fn parse(
-    agent: Agent,
-    kind: EventKind,
-    input: &Value,
-) -> Result<Option<HookInput>, ParseError> {
+pub fn parse(agent: Agent, kind: EventKind, input: &Value) -> Result<Option<HookInput>, String> {
     if !input.is_object() {
-        return Err(ParseError::Fields("fields"));
+        return Err("the hook input has no fields".to_owned());
     }
     let format = format(agent);
     let event = match kind {
@@ -219,7 +201,7 @@ pub fn parse(
             let mentioning = if format.reads_mentions { &*text } else { "" };
             HookEvent::Prompt {
                 mentions: mentions::mentions(mentioning, format.has_content)
-                    .ok_or(ParseError::TooManyMentions)?,
+                    .ok_or("the prompt has too many @")?,
                 text: without_hook_context(&text).to_owned(),
             }
         }

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use sightline_base::words::is_one_of;
 
 use super::{
-    ParseError,
     arguments::{self, Kind},
     mutation,
     search::{Search, searches_content},
@@ -81,7 +80,7 @@ impl ToolCall {
     ///
     /// # Errors
     /// If it has one that is too long to check.
-    pub fn of_mcp_tool(tool: &str, arguments: &Value) -> Result<Self, ParseError> {
+    pub fn of_mcp_tool(tool: &str, arguments: &Value) -> Result<Self, String> {
         let input = json!({ "tool": format!("mcp__server__{tool}"), "input": arguments });
         Self::new(Agent::Claude, &input, "tool", "input")
     }
@@ -95,9 +94,9 @@ impl ToolCall {
         input: &Value,
         name_field: &str,
         input_field: &str,
-    ) -> Result<Self, ParseError> {
-        const MISSING: ParseError = ParseError::Fields("tool arguments");
-        let arguments = input.get(input_field).ok_or(MISSING)?;
+    ) -> Result<Self, String> {
+        let missing = || "the hook input has no tool arguments".to_owned();
+        let arguments = input.get(input_field).ok_or_else(missing)?;
         let tool = input[name_field].as_str().unwrap_or_default();
         let restores = RESTORE_TOOLS.iter().any(|name| tool.ends_with(name));
         if is_ours(agent, tool) {
@@ -138,12 +137,12 @@ impl ToolCall {
                     collector.add(Kind::Command, true, values);
                 }
             }
-            _ => return Err(MISSING),
+            _ => return Err(missing()),
         }
         if let Some(bytes) = collector.too_long {
-            return Err(ParseError::TooLong(format!(
+            return Err(format!(
                 "an argument for paths has {bytes} bytes, which exceeds the limit of {MAX_TEXT}"
-            )));
+            ));
         }
         let mut inner = Vec::new();
         inner_calls(arguments, &mut inner);

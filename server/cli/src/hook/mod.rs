@@ -149,8 +149,7 @@ impl Call {
         let (agent, kind) = (self.agent, self.kind);
         let parsed = read.and_then(|()| {
             with_deadline("parse", left(), move || {
-                let event = hook::parse(agent, kind, &parse_json(&text)?);
-                event.map_err(|error| error.to_string())
+                hook::parse(agent, kind, &parse_json(&text)?)
             })
         });
         let input = match parsed {
@@ -351,10 +350,5 @@ fn parse_json(text: &[u8]) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Err("the hook input is empty".to_owned());
     }
-    serde_json::from_str(text)
-        .or_else(|error| {
-            let repaired = json_repair::replace_lone_surrogates(text).ok_or(error)?;
-            serde_json::from_str(&repaired)
-        })
-        .map_err(|error| format!("the hook input is not JSON: {error}"))
+    json_repair::parse(text).map_err(|error| format!("the hook input is not JSON: {error}"))
 }

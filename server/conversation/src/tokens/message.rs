@@ -54,12 +54,8 @@ impl CountableMessage for RawValue {
     }
 
     fn parsed(&self) -> Cow<'_, Value> {
-        let value = serde_json::from_str(self.get()).or_else(|error| {
-            let mended = json_repair::replace_lone_surrogates(self.get()).ok_or(error)?;
-            serde_json::from_str(&mended)
-        });
         // Nesting that is too deep, or numbers that are too large: count the JSON as a block.
-        Cow::Owned(value.unwrap_or_else(
+        Cow::Owned(json_repair::parse(self.get()).unwrap_or_else(
             |_| json!({ "content": [{ "type": "unreadable", "json": self.get() }] }),
         ))
     }
