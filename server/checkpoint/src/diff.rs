@@ -34,7 +34,7 @@ use super::{
         odb::Odb,
         repository::Repository,
     },
-    tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, compare},
+    tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, shown_differences},
 };
 use crate::error::Error;
 
@@ -112,20 +112,7 @@ impl Checkpoints {
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
         let reader = repository.odb();
-        let found = compare(&reader, from, to, &options.paths, job.cancel)?;
-        let mut denied = DeniedPaths::new(job);
-        let mut differences = Vec::with_capacity(found.leaves.len());
-        for mut difference in found.leaves {
-            job.cancel.check()?;
-            let is_folder = |leaf: &Leaf| leaf.mode == Mode::Folder;
-            difference.left = difference.left.filter(|leaf| !is_folder(leaf));
-            difference.right = difference.right.filter(|leaf| !is_folder(leaf));
-            let is_empty = difference.left.is_none() && difference.right.is_none();
-            let versions = [difference.left, difference.right];
-            if !is_empty && !denied.denies_versions(&reader, &difference.path, false, versions) {
-                differences.push(difference);
-            }
-        }
+        let mut differences = shown_differences(job, &reader, (from, to), &options.paths)?;
         let texts = SideContents::new(self, repository)?;
         let lacking = (from_lacks, to_lacks);
         let walker = &texts.walker;

@@ -284,6 +284,30 @@ pub(super) fn compare(
     Ok(found)
 }
 
+/// Returns the files and links that differ, without those that the current access rules deny. Sorted by
+/// path.
+pub(super) fn shown_differences(
+    job: &Job<'_>,
+    reader: &Odb,
+    (left, right): (&Tree, &Tree),
+    wanted: &[RelPath],
+) -> Result<Vec<Difference>, Error> {
+    let mut denied = DeniedPaths::new(job);
+    let mut shown = Vec::new();
+    for mut difference in compare(reader, left, right, wanted, job.cancel)?.leaves {
+        job.cancel.check()?;
+        let is_no_folder = |leaf: &Leaf| leaf.mode != Mode::Folder;
+        let versions = [difference.left, difference.right].map(|leaf| leaf.filter(is_no_folder));
+        [difference.left, difference.right] = versions;
+        if versions.iter().any(Option::is_some)
+            && !denied.denies_versions(reader, &difference.path, false, versions)
+        {
+            shown.push(difference);
+        }
+    }
+    Ok(shown)
+}
+
 /// Separates leaves and folders.
 pub(super) fn split(node: Option<Node>) -> (Option<Leaf>, Option<Tree>) {
     match node {

@@ -27,7 +27,7 @@ use crate::{
         object::{Mode, Oid},
         odb::Odb,
     },
-    tree_diff::{DeniedPaths, Leaf, Tree, compare},
+    tree_diff::{DeniedPaths, Difference, Leaf, Tree, shown_differences},
     worktree::snapshot::below,
 };
 
@@ -360,7 +360,7 @@ impl Committed<'_> {
             Tree::Stored(Oid::EMPTY_TREE),
             Tree::Stored(self.checkpoint.tree),
         );
-        let found = compare(self.reader, &empty, &tree, &[], self.job.cancel)?;
+        let found = shown_differences(self.job, self.reader, (&empty, &tree), &[])?;
         let mut denied = DeniedPaths::new(self.job);
         let mut repositories = OtherRepositories {
             root: &self.git.root,
@@ -368,15 +368,11 @@ impl Committed<'_> {
             known: HashMap::new(),
         };
         let mut captured = BTreeMap::new();
-        for difference in found.leaves {
+        for Difference { path, right, .. } in found {
             self.job.cancel.check()?;
-            let Some(leaf) = difference.right.filter(|leaf| leaf.mode != Mode::Folder) else {
-                continue;
-            };
-            let path = difference.path;
-            let is_secret = denied.denies_versions(self.reader, &path, false, [None, Some(leaf)])
-                || leaf.mode == Mode::Link
-                    && denied.denies_target(&path, &self.reader.blob(leaf.oid)?);
+            let Some(leaf) = right else { continue };
+            let is_secret = leaf.mode == Mode::Link
+                && denied.denies_target(&path, &self.reader.blob(leaf.oid)?);
             if !is_secret && !repositories.contain(&path) {
                 captured.insert(path, leaf);
             }

@@ -18,8 +18,8 @@ use crate::{
     error::Error,
     job::Job,
     named_path::NamedPath,
-    store::object::{Mode, Oid},
-    tree_diff::{DeniedPaths, Side, Tree, compare},
+    store::object::Oid,
+    tree_diff::{DeniedPaths, Side, Tree, shown_differences},
 };
 
 /// Maximum number of files that are recorded of a turn. The others are counted.
@@ -262,31 +262,19 @@ impl Checkpoints {
         let Some(repository) = self.repository()? else {
             return Ok(ChangedFiles::default());
         };
-        let trees = (Tree::Stored(from), Tree::Stored(to));
-        let reader = repository.odb();
-        let mut found = compare(&reader, &trees.0, &trees.1, &[], job.cancel)?.leaves;
-        found.sort_by(|left, right| left.path.cmp(&right.path));
-        let mut denied = DeniedPaths::new(job);
-        let files = found.into_iter().filter_map(|difference| {
-            let [left, right] = [difference.left, difference.right]
-                .map(|leaf| leaf.filter(|leaf| leaf.mode != Mode::Folder));
-            let status = match (left, right) {
-                (None, Some(_)) => Status::Added,
-                (Some(_), None) => Status::Deleted,
-                (Some(_), Some(_)) => Status::Modified,
-                (None, None) => return None,
-            };
-            let versions = [left, right];
-            let is_denied = denied.denies_versions(&reader, &difference.path, false, versions);
-            (!is_denied).then(|| ChangedFile {
-                path: NamedPath::of(&difference.path),
-                status,
-                additions: 0,
-                deletions: 0,
-                shared_with: Vec::new(),
-            })
-        });
-        Ok(cut(files))
+        let (left, right) = (Tree::Stored(from), Tree::Stored(to));
+        let found = shown_differences(job, &repository.odb(), (&left, &right), &[])?;
+        Ok(cut(found.into_iter().map(|difference| ChangedFile {
+            path: NamedPath::of(&difference.path),
+            status: match (difference.left, difference.right) {
+                (None, _) => Status::Added,
+                (_, None) => Status::Deleted,
+                _ => Status::Modified,
+            },
+            additions: 0,
+            deletions: 0,
+            shared_with: Vec::new(),
+        })))
     }
 }
 
