@@ -325,6 +325,9 @@ impl<'a> Checker<'a> {
                     stage.is_consumed |= at + 1 < stages.len();
                     stage.stdin = passed;
                     passed = self.command(command, &mut stage);
+                    // The next command may be in the same block: `ls | % { $_; gc $_ }`.
+                    let items = stage.variables.remove("_").unwrap_or_default();
+                    state.assign("_", items.into_iter().filter(|it| !it.names.is_empty()));
                 }
                 passed
             }

@@ -66,12 +66,6 @@ static PROGRAMS: LazyLock<Vec<Program>> = LazyLock::new(|| {
     programs
 });
 
-/// A program that is not listed.
-static PLAIN: Program = Program {
-    names: "",
-    fields: Vec::new(),
-};
-
 impl Program {
     /// Returns a field of the row; empty if it has none.
     pub(super) fn get(&self, key: &str) -> NameList {
@@ -143,7 +137,7 @@ pub(super) const MAKES: NameList = "make gmake bmake";
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
                              julia octave elixir groovy scala kotlin osascript ts-node tsx irb jshell guile ghc swift dart \
-                             clojure bb racket sbcl crystal raku go java rustc";
+                             clojure bb racket sbcl crystal raku go java rustc timeit cprofile pdb trace";
 /// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs of PowerShell that read files.
@@ -226,6 +220,11 @@ fn without_version(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
+/// Returns the row of a program that is not listed.
+fn plain_row() -> &'static Program {
+    &PROGRAMS[0]
+}
+
 /// Returns the row of a program.
 pub(super) fn row(name: &str, subcommand: Option<&str>) -> Option<&'static Program> {
     let plain = without_version(name);
@@ -240,6 +239,13 @@ pub(super) fn row(name: &str, subcommand: Option<&str>) -> Option<&'static Progr
 pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     let name = program_name(&words.first()?.text());
     let row = row(&name, words.get(1).map(Field::text).as_deref());
+    if is_listed("python pypy py", &name) {
+        // `python -m http.server`
+        let mut options = words[1..].iter().map(Field::text);
+        let module = options.position(|text| text == "-m" || !text.starts_with('-'))?;
+        return (words[module + 1].text() == "-m" && words.len() > module + 2)
+            .then_some(module + 2);
+    }
     // `docker cp` does not run `cp`.
     if !has(WRAPPERS, &name) || row.is_some_and(|row| row.has_field("subcommands")) {
         return None;

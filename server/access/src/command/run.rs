@@ -6,7 +6,7 @@ use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, DECLARATIONS, State,
-    expand::{DECODED, Field, Output},
+    expand::{DECODED, Field, Output, literal},
     flow,
     judge::Writes,
     programs::{self, Arguments, Program, Use, has, program_name},
@@ -54,11 +54,24 @@ impl Checker<'_> {
                 self.run(&command, &mut state.clone());
             }
         }
+        let opens = flow::is_for_each(first) || flow::opens_files(words);
+        let items = state.variables.get("_").filter(|_| !opens);
+        let items = items.cloned().unwrap_or_default();
+        let is_item = |word: &Field| {
+            !word.names.is_empty() && items.iter().any(|it| Rc::ptr_eq(&it.names, &word.names))
+        };
+        if is_item(first) {
+            // `% { $_.Name }` prints.
+            return state.stdin.clone();
+        }
         if first.has_unknown() || first.has_glob() {
-            for word in words {
+            for word in words.iter().filter(|word| !is_item(word)) {
                 self.use_field(word, Use::Read, "a program", state);
             }
-            return self.run(&words[1..], &mut state.clone());
+            // `$x = gc $_`
+            let is_assignment = words.get(1).is_some_and(|word| word.text() == "=");
+            let rest = &words[if is_assignment { 2 } else { 1 }..];
+            return self.run(rest, &mut state.clone());
         }
         if text.contains(['/', '\\', '.']) {
             self.use_field(first, Use::Read, &name, state);
@@ -162,11 +175,7 @@ impl Checker<'_> {
                         self.use_field(&field, Use::Read, &name, state);
                     }
                 }
-                // `% { $_.Name }` prints.
-                match command.first().filter(|word| !word.names.is_empty()) {
-                    Some(_) => state.stdin.clone(),
-                    None => self.run(&command, state),
-                }
+                self.run(&command, state)
             }
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),
@@ -462,9 +471,10 @@ impl Checker<'_> {
             return Rc::default();
         }
         let mut operands: Vec<tree::Operand> = Vec::new();
-        let written = arguments.operands.iter().cloned();
-        let slashed = arguments.operands.iter().filter_map(Field::slashed);
-        let fields: Vec<Field> = written.chain(slashed).collect();
+        let values = arguments.values(program.get("tree_values"));
+        let mut fields: Vec<Field> = values.map(|value| literal(value, false)).collect();
+        fields.extend(arguments.operands.iter().cloned());
+        fields.extend(arguments.operands.iter().filter_map(Field::slashed));
         for (operand, dir) in
             (fields.iter()).flat_map(|operand| dirs.iter().map(move |dir| (operand, dir)))
         {
@@ -488,7 +498,12 @@ impl Checker<'_> {
             "input or folder" => !state.is_fed,
             _ => false,
         };
-        if arguments.may_lack_operands() && reads_default {
+        let is_named = |operand: &tree::Operand| operand.place.exists();
+        let may_lack = match program.has_field("names") {
+            true => !operands.iter().any(is_named),
+            false => arguments.may_lack_operands(),
+        };
+        if may_lack && reads_default {
             operands.extend(dirs.iter().map(|dir| tree::Operand::new(dir, ".")));
         }
         let mut names = Vec::new();

@@ -94,7 +94,7 @@ enum Kind<'a> {
     Everything,
     /// The names that `ls-files` and `ls-tree` print.
     Listed,
-    /// Changed and new files.
+    /// Changed and new files, which `status` and `clean` print.
     Status,
 }
 
@@ -180,7 +180,7 @@ impl Git {
                 Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
             Kind::Status => {
-                let new = repository.untracked(&[":/".to_owned()], self.sets("--ignored"))?;
+                let new = repository.untracked(&[":/".to_owned()], self.sets("--ignored -x -X"))?;
                 let changed = repository.changes(&["diff", "HEAD"], &[]);
                 Some([new, changed.or_else(all)?].concat())
             }
@@ -430,7 +430,7 @@ impl Git {
         match name {
             _ if texts.iter().any(|text| text == "--help") => Kind::Nothing,
             "ls-files" | "ls-tree" if lists => Kind::Listed,
-            "status" if lists => Kind::Status,
+            "status" | "clean" if lists => Kind::Status,
             // [`Self::without_repository`] judges these.
             "diff" | "grep" if self.sets("--no-index") => Kind::Nothing,
             "diff" if !only_names => Kind::Changes(vec![name]),

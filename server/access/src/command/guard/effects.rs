@@ -169,11 +169,11 @@ impl Effect {
                     ..plain(Reach::Folder)
                 });
             }
-            let checks_json = name.starts_with("python")
-                && texts.first().is_some_and(|text| text == "-m")
-                && texts.get(1).is_some_and(|text| text == "json.tool")
-                && texts.len() < 4;
-            if checks_json {
+            let has_module =
+                name.starts_with("python") && texts.first().is_some_and(|it| it == "-m");
+            let module = at + if has_module { 2 } else { 0 };
+            // With a second operand, it writes that.
+            if invocation.exact(module) == Some("json.tool") && invocation.len() < module + 3 {
                 return Some(plain(Reach::Nothing));
             }
             if matches!(name.as_str(), "tar" | "bsdtar" | "zip") {

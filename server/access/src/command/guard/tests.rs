@@ -24,7 +24,7 @@ impl CommandGuard for TestGuard {
     }
 
     fn run_refusal(&self, words: &[Option<&str>], is_certain: bool) -> Option<String> {
-        let is_tool = words[0].is_some_and(|word| word.ends_with("tool"));
+        let is_tool = words[0].is_some_and(|word| Path::new(word).ends_with("tool"));
         let second = words.iter().skip(1).find(|word| **word != Some("--"))?;
         let is_refused = if is_certain {
             *second != Some("show")

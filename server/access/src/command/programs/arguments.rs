@@ -4,14 +4,16 @@ use std::{iter::Peekable, ops::Range};
 
 use super::{
     super::expand::{Field, Unit},
-    EXCLUSIONS, MESSAGES, OUTPUTS, PLAIN, Program, Use, has, program_name, row,
+    EXCLUSIONS, MESSAGES, OUTPUTS, Program, Use, has, plain_row, program_name, row,
 };
 
 /// Fields of a row with options that may be longer than a letter after one dash.
-const WITH_VALUES: &str = "texts values outputs code recursive shows_hidden";
+const WITH_VALUES: &str = "texts values tree_values outputs code recursive shows_hidden";
 /// Fields of a row with options that may be abbreviated.
-const OPTIONS: &str =
-    "replaces_first texts values outputs code numbers lists names_only tree extracts never";
+const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree extracts never";
+
+/// Operands among which a subcommand may be: `az storage blob upload-batch`.
+const MAX_VERBS: usize = 3;
 
 /// The words of a command, split by the row of its program.
 pub(in crate::command) struct Arguments {
@@ -49,7 +51,7 @@ impl Arguments {
         let rest = words
             .get(if has_subcommand { 2 } else { 1 }..)
             .unwrap_or_default();
-        arguments.read(program.unwrap_or(&PLAIN), rest);
+        arguments.read(program.unwrap_or(plain_row()), rest);
         arguments
     }
 
@@ -72,7 +74,10 @@ impl Arguments {
 
     /// Returns the row of the program if these arguments make it read folders.
     pub(in crate::command) fn tree(&self) -> Option<&'static Program> {
-        let program = self.program.filter(|program| program.has_field("tree"))?;
+        let program = self.program.unwrap_or(plain_row());
+        if !program.has_field("tree") {
+            return None;
+        }
         let when = program.get("tree");
         let recurses = self
             .values("-d --directories")
@@ -141,6 +146,10 @@ impl Arguments {
                 if operands.is_empty() && has(program.get("verbs"), &text) {
                     continue;
                 }
+                if operands.len() < MAX_VERBS && has(program.get("tree"), &text) {
+                    self.options.push((text, None));
+                    continue;
+                }
                 is_sure &= !word.has_unknown() || word.known().is_some();
                 if !word.can_vanish() || !word.names.is_empty() || word.file.is_some() {
                     operands.push((word.clone(), is_sure));
@@ -154,7 +163,7 @@ impl Arguments {
                 let before = self.options.len();
                 let is_of_script = program.has_field("script_first")
                     && (!operands.is_empty() || self.is_set("-m"));
-                let row = if is_of_script { &PLAIN } else { program };
+                let row = if is_of_script { plain_row() } else { program };
                 self.option(row, word, &text, &mut words);
                 if program.has_field("options_first") && !operands.is_empty() {
                     let added = self.options.split_off(before);
@@ -302,6 +311,7 @@ fn value_use(program: &Program, name: &str) -> Option<Use> {
         (program.get("texts"), Use::Text),
         (program.get("code"), Use::Code),
         (program.get("values"), Use::Read),
+        (program.get("tree_values"), Use::Read),
         (program.get("outputs"), Use::Write),
     ];
     let common = [
