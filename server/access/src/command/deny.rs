@@ -11,7 +11,7 @@ use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, State,
-    expand::Field,
+    expand::{Field, Unit},
     find::Find,
     programs::{self, Arguments, Program, Use, row},
     syntax::{DeniedName, Exclusion, Fix},
@@ -114,12 +114,12 @@ impl Checker<'_> {
             let mut matches = self.judge.matches(field, dirs, state.dotglob);
             if matches.is_empty() && !self.judge.copied.is_empty() {
                 // In a folder that the line makes of others.
-                let names = field.names_of_path();
-                let first = names.first().map_or(0, |name| name.units.len() + 1);
                 let copied = self.judge.copied.clone();
-                matches = self
-                    .judge
-                    .matches(&field.skip(first), &copied, state.dotglob);
+                let is_slash = |unit: &Unit| matches!(unit, Unit::Plain('/') | Unit::Quoted('/'));
+                for at in (0..field.units.len()).filter(|at| is_slash(&field.units[*at])) {
+                    let below = field.skip(at + 1);
+                    matches.extend(self.judge.matches(&below, &copied, state.dotglob));
+                }
             }
             for (path, place) in matches {
                 if let Some(denial) = self.judge.denial(&place)

@@ -54,10 +54,6 @@ impl Output {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.text.is_none() && self.names.is_empty()
-    }
-
     /// Marks the words of a text that is decoded: it cannot be checked as a script.
     pub(super) fn mark_decoded(&mut self) {
         self.text = self.text.take().map(|text| {
@@ -192,6 +188,17 @@ impl Field {
             with_backslashes: None,
             ..self.clone()
         })
+    }
+
+    /// Returns the word with patterns also in quotes.
+    pub(super) fn with_quoted_globs(&self) -> Self {
+        let mut word = self.clone();
+        for unit in &mut word.units {
+            if let Unit::Quoted(c @ ('*' | '?')) = *unit {
+                *unit = Unit::Plain(c);
+            }
+        }
+        word
     }
 
     /// Returns the word without its first `count` characters, none of which is written with a backslash.

@@ -14,9 +14,6 @@ use super::{
     syntax::{DeniedName, Fix},
 };
 
-/// Programs of PowerShell that run a block for each item of their input.
-const FOR_EACH: &str = "% foreach-object foreach";
-
 /// Files of a pattern, besides the denied ones, that a loop gets.
 const MAX_OTHERS: usize = 16;
 
@@ -524,34 +521,4 @@ pub(super) fn filter_names(
         !name.is_file() || !is_literal(pattern) || matches(&name.path) != is_inverted
     };
     names.iter().filter(is_kept).cloned().collect()
-}
-
-/// Returns whether a word runs a block of PowerShell for each item of its input, `$_`.
-pub(super) fn is_for_each(word: &Field) -> bool {
-    let text = word.text().to_lowercase();
-    has(FOR_EACH, &text) || text.starts_with("%{")
-}
-
-/// Returns whether a block calls .NET, or opens its item: `% { [IO.File]::ReadAllText($_) }`,
-/// `% { $_.OpenText() }`. Functions of `[IO.Path]` take names only.
-pub(super) fn opens_files(command: &[Field]) -> bool {
-    command.iter().any(|word| {
-        let text = word.text().to_lowercase();
-        text.contains("::") && !text.contains("io.path]") || text.starts_with(".open")
-    })
-}
-
-/// Returns the command in such a block: `% { gc $_ }`.
-pub(super) fn block(words: &[Field]) -> Vec<Field> {
-    let command = words.iter().filter_map(|word| {
-        let text = word.text();
-        if has(FOR_EACH, &text.to_lowercase()) || has("{ } -process", &text.to_lowercase()) {
-            return None;
-        }
-        match text.trim_start_matches('%').strip_prefix('{') {
-            Some(inner) => Some(Field::quoted(inner)).filter(|_| !inner.is_empty()),
-            None => Some(word.clone()),
-        }
-    });
-    command.collect()
 }

@@ -37,7 +37,8 @@ use self::{
     guard::Guarded,
     judge::Judge,
     programs::{Arguments, Use, has},
-    syntax::{Assignment, Command, Place, Redirect, RedirectKind, Simple, Word},
+    scripts::powershell,
+    syntax::{Assignment, Command, Part, Place, Redirect, RedirectKind, Simple, Word},
 };
 pub use self::{
     guard::{Change, CommandGuard, guard_changes, guard_command},
@@ -325,9 +326,6 @@ impl<'a> Checker<'a> {
                     stage.is_consumed |= at + 1 < stages.len();
                     stage.stdin = passed;
                     passed = self.command(command, &mut stage);
-                    // The next command may be in the same block: `ls | % { $_; gc $_ }`.
-                    let items = stage.variables.remove("_").unwrap_or_default();
-                    state.assign("_", items.into_iter().filter(|it| !it.names.is_empty()));
                 }
                 passed
             }
@@ -468,9 +466,16 @@ impl<'a> Checker<'a> {
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {
         let outer = (state.stdin.clone(), state.is_fed);
         let mut words = self.expand_words(&simple.words, state);
-        if !state.stdin.is_empty() && words.first().is_some_and(flow::is_for_each) {
-            state.assign("_", flow::fields_of(&state.stdin));
+        if words.first().is_some_and(powershell::is_for_each) {
+            // `$_` is an item there.
+            state.variables.remove("_");
             words = self.expand_words(&simple.words, state);
+        }
+        if let Some([Part::Variable { name, .. }]) = simple.words.first().map(|it| &it.parts[..])
+            && words.get(1).is_some_and(|word| word.text() == "=")
+        {
+            // `$x = 'a'` of PowerShell
+            state.assign(name, words[2..].to_vec());
         }
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);

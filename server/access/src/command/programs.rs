@@ -130,7 +130,7 @@ pub(super) const SHELLS: NameList =
 /// Programs that run their words, joined, as a script.
 pub(super) const SCRIPT_TAKERS: NameList = "eval watch iex invoke-expression";
 /// Programs whose code may name files without quotes: commands of editors and databases.
-pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim view ex ed gdb lldb duckdb gnuplot m4 cpp gcc cc clang tclsh \
+pub(super) const COMMAND_LANGUAGES: NameList = "sqlite3 psql mysql vim vi nvim view ex ed gdb lldb duckdb clickhouse gnuplot m4 cpp gcc cc clang tclsh \
                                      make gmake bmake ninja just less more ftp sftp emacs";
 /// Programs that run the recipes of a file.
 pub(super) const MAKES: NameList = "make gmake bmake";
@@ -142,7 +142,7 @@ const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua 
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs of PowerShell that read files.
 pub(super) const POWERSHELL: NameList =
-    "get-content gc select-string sls import-csv ipcsv format-hex fhx copy-item cpi get-item gi";
+    "get-content gc select-string sls import-csv ipcsv format-hex fhx copy-item cpi";
 /// Programs that print their words.
 pub(super) const PRINTERS: NameList = "echo printf print write-output write-host";
 /// Programs that print what they decode from their input.
@@ -153,7 +153,7 @@ const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeou
      nsenter taskset chrt caffeinate strace ltrace busybox toybox docker podman nerdctl kubectl bwrap firejail flock entr \
      hyperfine noglob nocorrect xargs parallel su runuser sg script unbuffer systemd-run npx pnpx bunx uvx uv poetry \
      pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox valgrind perf gosu su-exec fakeroot proxychains \
-     start-process coproc then winpty rtk wsl watchexec git-annex";
+     foreach-object start-process coproc then winpty rtk wsl watchexec git-annex";
 /// Programs with subcommands, some of which run a program of a package or a container.
 pub(super) const LAUNCHERS: NameList = "bun bunx bundle cargo docker kubectl mise nerdctl npm npx nix nix-shell pdm pipenv pipx \
      pnpm pnpx podman poetry rye uv uvx yarn";

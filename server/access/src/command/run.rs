@@ -54,24 +54,17 @@ impl Checker<'_> {
                 self.run(&command, &mut state.clone());
             }
         }
-        let opens = flow::is_for_each(first) || flow::opens_files(words);
-        let items = state.variables.get("_").filter(|_| !opens);
-        let items = items.cloned().unwrap_or_default();
-        let is_item = |word: &Field| {
-            !word.names.is_empty() && items.iter().any(|it| Rc::ptr_eq(&it.names, &word.names))
-        };
-        if is_item(first) {
-            // `% { $_.Name }` prints.
-            return state.stdin.clone();
+        if let Some(rest) = text.strip_prefix(['%', '{']) {
+            // `% {gc $_}`
+            let inner = (!rest.is_empty()).then(|| first.skip(1));
+            let words: Vec<Field> = inner.into_iter().chain(words[1..].to_vec()).collect();
+            return self.run(&words, state);
         }
         if first.has_unknown() || first.has_glob() {
-            for word in words.iter().filter(|word| !is_item(word)) {
+            for word in words {
                 self.use_field(word, Use::Read, "a program", state);
             }
-            // `$x = gc $_`
-            let is_assignment = words.get(1).is_some_and(|word| word.text() == "=");
-            let rest = &words[if is_assignment { 2 } else { 1 }..];
-            return self.run(rest, &mut state.clone());
+            return self.run(&words[1..], &mut state.clone());
         }
         if text.contains(['/', '\\', '.']) {
             self.use_field(first, Use::Read, &name, state);
@@ -156,26 +149,12 @@ impl Checker<'_> {
             "find" => self.find(words, state),
             "git" => self.git(words, state),
             "xargs" | "parallel" => self.run_with_input(words, state),
-            // Their patterns match hidden files, and they read the files that are their input.
-            _ if has(programs::POWERSHELL, &name)
-                && (!state.dotglob || !state.stdin.is_empty()) =>
-            {
+            // Their patterns match hidden files, also in quotes.
+            _ if has(programs::POWERSHELL, &name) && !state.dotglob => {
                 let mut inner = state.clone();
                 inner.dotglob = true;
-                if inner.stdin.is_empty() {
-                    return self.run(words, &mut inner);
-                }
-                let words = [&[Field::quoted("xargs")], words].concat();
-                self.run_with_input(&words, &mut inner)
-            }
-            _ if flow::is_for_each(&words[0]) && !state.stdin.is_empty() => {
-                let command = flow::block(words);
-                if flow::opens_files(&command) {
-                    for field in flow::fields_of(&state.stdin) {
-                        self.use_field(&field, Use::Read, &name, state);
-                    }
-                }
-                self.run(&command, state)
+                let words: Vec<Field> = words.iter().map(Field::with_quoted_globs).collect();
+                self.run(&words, &mut inner)
             }
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),
@@ -375,10 +354,14 @@ impl Checker<'_> {
                         output.append(file.clone());
                     }
                 }
-                if let Some(file) = &operand.file {
-                    output.append((**file).clone());
-                }
             }
+        }
+        for file in arguments
+            .operands
+            .iter()
+            .filter_map(|it| it.file.as_deref())
+        {
+            output.append(file.clone());
         }
         if name == "tee" {
             let targets: Vec<Field> = arguments
@@ -472,12 +455,16 @@ impl Checker<'_> {
         }
         let mut operands: Vec<tree::Operand> = Vec::new();
         let values = arguments.values(program.get("tree_values"));
-        let mut fields: Vec<Field> = values.map(|value| literal(value, false)).collect();
-        fields.extend(arguments.operands.iter().cloned());
-        fields.extend(arguments.operands.iter().filter_map(Field::slashed));
-        for (operand, dir) in
-            (fields.iter()).flat_map(|operand| dirs.iter().map(move |dir| (operand, dir)))
-        {
+        let values: Vec<Field> = values.map(|value| literal(value, false)).collect();
+        let slashed = arguments.operands.iter().filter_map(Field::slashed);
+        let fields: Vec<Field> = arguments.operands.iter().cloned().chain(slashed).collect();
+        let of_values = values
+            .iter()
+            .flat_map(|it| state.dirs.iter().map(move |dir| (it, dir)));
+        let of_operands = fields
+            .iter()
+            .flat_map(|it| dirs.iter().map(move |dir| (it, dir)));
+        for (operand, dir) in of_values.chain(of_operands) {
             if operand.has_glob() {
                 let here = std::slice::from_ref(dir);
                 let matches = self.judge.matches(operand, here, state.dotglob);
@@ -498,7 +485,8 @@ impl Checker<'_> {
             "input or folder" => !state.is_fed,
             _ => false,
         };
-        let is_named = |operand: &tree::Operand| operand.place.exists();
+        let is_named =
+            |operand: &tree::Operand| operand.written.contains('/') || operand.place.exists();
         let may_lack = match program.has_field("names") {
             true => !operands.iter().any(is_named),
             false => arguments.may_lack_operands(),

@@ -1,5 +1,8 @@
 //! Runs shells and interpreters: scripts and code in operands, in the input and in files.
 
+mod folders;
+pub(super) mod powershell;
+
 use std::path::PathBuf;
 
 use super::{
@@ -67,6 +70,7 @@ impl Checker<'_> {
             }
         };
         self.place = outer;
+        self.read_items(text, state);
         output
     }
 
@@ -128,9 +132,16 @@ impl Checker<'_> {
 
     /// Runs a script of a shell with another grammar. What a POSIX shell would not accept is judged by its words.
     fn foreign_script(&mut self, name: &str, text: &str, state: &mut State) -> Output {
+        // Both take `\` for a separator.
+        let text = &text.replace('\\', "/");
+        let how = format!("code for `{name}` would read");
+        if text.contains("::") {
+            self.read_in_code(name, text, &state.dirs.clone(), &how);
+        }
         if parse::parse(text, 0).is_ok() {
             return self.script(text, state);
         }
+        self.read_items(text, state);
         let ends = |c: char| c.is_whitespace() || "(){}[];,\"'`|&=<>".contains(c);
         for word in text.split(ends).filter(|word| !word.is_empty()) {
             self.use_field(&literal(word, false), Use::Read, name, state);
@@ -253,6 +264,7 @@ impl Checker<'_> {
             for name in &names {
                 self.is_fixable &= !self.judge.check_path(name, dirs, &how);
             }
+            self.read_in_code(program, code, dirs, &how);
             // What the code itself writes counts for what follows it.
             for name in names.iter().filter(|_| writes) {
                 self.judge.add_written(name, dirs, true);

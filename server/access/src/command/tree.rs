@@ -338,13 +338,19 @@ impl Filter {
         let is_unfiltered = arguments.is_set(program.get("unfiltered"));
         for (name, value) in arguments.options.iter().filter(|_| !is_unfiltered) {
             let Some(value) = value else { continue };
+            let separator = if program.has_field("powershell") {
+                ','
+            } else {
+                '\0'
+            };
             for (key, excludes, files, folders) in [
                 ("exclude", true, true, true),
                 ("exclude_files", true, true, false),
                 ("exclude_folders", true, false, true),
                 ("include", false, true, false),
             ] {
-                if has(program.get(key), name) && style != "git" {
+                let applies = has(program.get(key), name) && style != "git";
+                for value in value.split(separator).filter(|_| applies) {
                     let mut rule = FilterRule::new(value, style);
                     rule.excludes = excludes;
                     rule.files = files;

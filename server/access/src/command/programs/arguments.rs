@@ -10,7 +10,8 @@ use super::{
 /// Fields of a row with options that may be longer than a letter after one dash.
 const WITH_VALUES: &str = "texts values tree_values outputs code recursive shows_hidden";
 /// Fields of a row with options that may be abbreviated.
-const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree extracts never";
+const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
+                       shows_hidden extracts never";
 
 /// Operands among which a subcommand may be: `az storage blob upload-batch`.
 const MAX_VERBS: usize = 3;
@@ -213,8 +214,19 @@ impl Arguments {
         text: &str,
         words: &mut Peekable<impl Iterator<Item = &'a Field>>,
     ) {
-        if text.starts_with("--") || (text.len() > 2 && is_whole_option(program, text)) {
-            let (given, has_value) = match text.find('=') {
+        let is_powershell = program.has_field("powershell");
+        let lower = if is_powershell {
+            text.to_lowercase()
+        } else {
+            String::new()
+        };
+        let text = if is_powershell { &lower } else { text };
+        if is_powershell
+            || text.starts_with("--")
+            || (text.len() > 2 && is_whole_option(program, text))
+        {
+            let is_end = |c| c == '=' || is_powershell && c == ':';
+            let (given, has_value) = match text.find(is_end) {
                 Some(at) => (&text[..at], true),
                 None => (text, false),
             };
@@ -346,10 +358,15 @@ fn full_name(program: &Program, given: &str) -> String {
     let lists = OPTIONS.split(' ').map(|key| program.get(key));
     let mut names = lists.flat_map(str::split_ascii_whitespace);
     let is_full = |name: &&str| *name == given;
+    let shortest = if program.has_field("powershell") {
+        2
+    } else {
+        5
+    };
     let found = if names.clone().any(|name| is_full(&name)) {
         None
     } else {
-        names.find(|name| given.len() >= 5 && name.starts_with(given))
+        names.find(|name| given.len() >= shortest && name.starts_with(given))
     };
     found.unwrap_or(given).to_owned()
 }
