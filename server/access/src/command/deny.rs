@@ -134,7 +134,8 @@ impl Checker<'_> {
         let is_text = |piece: &str| piece.contains(char::is_whitespace) && !field.has_unknown();
         for path in field.paths() {
             let key = path.split_once('=').map(|(key, _)| key);
-            for piece in pieces(&path) {
+            // A refusal names the smallest part.
+            for piece in pieces(&path).into_iter().rev() {
                 if is_text(&piece) && !self.judge.exists(&piece, dirs) {
                     // Agents read the files that a prompt mentions.
                     let words = piece.split_whitespace();

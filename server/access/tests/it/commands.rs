@@ -483,6 +483,17 @@ fn commands_that_name_denied_files_are_denied() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// The whole argument may match a rule, too.
+#[test]
+fn the_denied_part_of_an_argument_is_named_first() {
+    let denied = workspace().denied("Get-Content public.txt,x.key");
+    assert_eq!(
+        denied.first().map(String::as_str),
+        Some("x.key"),
+        "{denied:?}"
+    );
+}
+
 #[test]
 fn commands_that_name_no_denied_file_are_allowed() {
     let workspace = workspace();
