@@ -2,6 +2,7 @@
 
 use std::{path::Path, rc::Rc};
 
+use regex::RegexBuilder;
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
@@ -491,34 +492,45 @@ fn replace(word: &Field, placeholder: &str, value: &Field) -> Field {
     }
 }
 
-/// Keeps the names that `grep` with these patterns may print. Only literal patterns are understood.
+/// Returns the names that a program of the `grep` family passes on, or may pass on.
 pub(super) fn filter_names(
     names: &[DeniedName],
-    pattern: &str,
-    is_inverted: bool,
+    program: &str,
+    arguments: &Arguments,
 ) -> Rc<[DeniedName]> {
-    let pattern = pattern
-        .replace("\\|", "|")
-        .replace("\\.", ".")
-        .replace("\\/", "/");
-    let pattern = pattern.trim_start_matches('(').trim_end_matches(')');
-    let is_literal = |text: &str| !text.contains(['*', '[', '(', ')', '+', '?', '\\', '{']);
-    // Some programs print `./` before a path. What may be printed is kept.
-    let matches = |path: &str| {
-        pattern.split('|').any(|part| {
-            let text = part.trim_start_matches('^').trim_end_matches('$');
-            let is_match = |path: &str| match (part.starts_with('^'), part.ends_with('$')) {
-                (true, true) => path == text,
-                (true, false) => path.starts_with(text),
-                (false, true) => path.ends_with(text),
-                (false, false) => path.contains(text),
-            };
-            let is_below = !is_inverted || text.starts_with("./");
-            is_below && is_match(&format!("./{path}")) || is_match(path)
-        })
+    let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
+    let mut patterns: Vec<String> = arguments.values("-e --regexp").map(str::to_owned).collect();
+    if patterns.is_empty() {
+        patterns.extend(first.map(|(field, _)| field.text()));
+    }
+    let mut pattern = patterns.join("|");
+    let is_extended =
+        has("egrep rg", program) || arguments.is_set("-E -P --extended-regexp --perl-regexp");
+    if program == "fgrep" || arguments.is_set("-F --fixed-strings") {
+        pattern = regex::escape(&pattern);
+    } else if !is_extended {
+        pattern = pattern.replace("\\|", "|");
+    }
+    let is_inverted = arguments.is_set("-v --invert-match");
+    // Other lines than these match a part of a line, or are written in another way.
+    let is_whole = arguments.is_set("-w -x --word-regexp --line-regexp");
+    let is_unknown =
+        !is_extended && pattern.contains(['(', '{', '+', '?']) || is_inverted && is_whole;
+    let regex = RegexBuilder::new(&pattern)
+        .case_insensitive(!is_inverted)
+        .build();
+    let Some(regex) = regex.ok().filter(|_| !is_unknown) else {
+        return names.into();
     };
+    // Some programs print `./` before a path. What may be printed is kept.
     let is_kept = |name: &&DeniedName| {
-        !name.is_file() || !is_literal(pattern) || matches(&name.path) != is_inverted
+        let is_match = regex.is_match(&name.path);
+        let is_below = regex.is_match(&format!("./{}", name.path));
+        !name.is_file()
+            || match is_inverted {
+                true => !(is_match || is_below && pattern.contains("./")),
+                false => is_match || is_below,
+            }
     };
     names.iter().filter(is_kept).cloned().collect()
 }

@@ -334,10 +334,7 @@ impl Checker<'_> {
         let mut output = state.stdin.clone();
         output.has_words &= has("cat sort tac uniq", name);
         if has("grep egrep fgrep rg", name) && !output.names.is_empty() {
-            let is_inverted = arguments.is_set("-v --invert-match");
-            let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
-            let patterns = first.map(|(field, _)| field.text()).unwrap_or_default();
-            output.names = flow::filter_names(&output.names, &patterns, is_inverted);
+            output.names = flow::filter_names(&output.names, name, arguments);
         }
         // These keep what is in an archive.
         let keeps_content = has("cat gunzip zcat gzip bzip2 xz zstd tee", name);

@@ -29,6 +29,9 @@ const RUNS_PROGRAMS: &str = "system popen spawn exec subprocess shell ` check_ou
 const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset restore rm rmdir rsync shred \
      sponge tee truncate unlink -i";
 
+/// Marks of strings in code.
+pub(super) const QUOTES: [char; 3] = ['\'', '"', '`'];
+
 impl Checker<'_> {
     /// Runs a script as part of the command.
     pub(super) fn script(&mut self, text: &str, state: &mut State) -> Output {
@@ -249,13 +252,27 @@ impl Checker<'_> {
         } else if code_reads(program, code) {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
-            let mut names = names_in_code(program, code);
+            let mut names = names_in_code(program, &with_joined_paths(code));
+            if !cfg!(windows) {
+                // A regular expression: `process\.env`.
+                names.retain(|name| !name.contains("\\."));
+            }
             // `__DIR__ . '/x'`, `process.cwd() + '/x'`
             let joined = |name: &String| Some(name.strip_prefix('/')?.to_owned());
             names.extend(names.iter().filter_map(joined).collect::<Vec<_>>());
             // Commands that it runs may change what it reads.
-            for name in &names {
-                self.embedded(name, state);
+            for name in names.iter().cloned().chain(lists_of_words(code)) {
+                self.embedded(&name, state);
+                // It may read what these list.
+                let lists = ["find ", "git ls-files"]
+                    .iter()
+                    .any(|it| name.starts_with(it));
+                if lists && runs_programs(code) {
+                    let mut inner = state.clone();
+                    inner.is_consumed = folders::reads_files(code);
+                    let listed = self.script(&name, &mut inner).names;
+                    self.deny_names(&listed, &how);
+                }
             }
             let is_text = |name: &&String| {
                 name.contains(char::is_whitespace) && !self.judge.exists(name, dirs)
@@ -296,7 +313,9 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
             names.push(literal.replace("\\n", "\n"));
             // A command, or a path with parts that are computed.
             if runs || quote == '`' || literal.contains(['{', '$', '%', '#', '|']) {
-                names.extend(literal.split(|c| !is_path_char(c)).map(str::to_owned));
+                let literal = literal.replace("\\n", "\n").replace("\\t", "\t");
+                let words = literal.split(|c| c != '\\' && !is_path_char(c));
+                names.extend(words.map(|word| word.trim_matches('\\').to_owned()));
             }
         }
         // The quote may also be the start of a string.
@@ -340,9 +359,58 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     names
 }
 
+/// Returns code in which paths that it joins from strings are one string: `'a' / 'b'` and
+/// `join('a', 'b')` become `'a/b'`.
+pub(super) fn with_joined_paths(code: &str) -> String {
+    let mut joined = String::new();
+    let mut rest = code;
+    while let Some(at) = rest.find(QUOTES) {
+        let (before, quoted) = rest.split_at(at);
+        joined.push_str(before);
+        let quote = &quoted[..1];
+        rest = &quoted[1..];
+        let ends_path = joined.ends_with(|c: char| c.is_alphanumeric() || "._-*".contains(c));
+        let in_call = joined.rfind("join(").is_some_and(|start| {
+            let call = &joined[start..];
+            call.matches('(').count() > call.matches(')').count()
+        });
+        let operator = rest.trim_start_matches(|c: char| c == ')' || c.is_whitespace());
+        let next = operator
+            .strip_prefix('/')
+            .or_else(|| rest.trim_start().strip_prefix(',').filter(|_| in_call))
+            .and_then(|gap| gap.trim_start().strip_prefix(quote));
+        match next.filter(|_| ends_path) {
+            Some(next) => {
+                joined.push('/');
+                rest = next;
+            }
+            None => joined.push_str(quote),
+        }
+    }
+    joined + rest
+}
+
+/// Returns lists of strings in code, with blanks between their words: `['grep', '-r', 'x']` may be a command.
+fn lists_of_words(code: &str) -> Vec<String> {
+    let lists = code
+        .split('[')
+        .skip(1)
+        .filter_map(|rest| Some(rest.split_once(']')?.0));
+    let is_string = |word: &&str| word.len() > 1 && word.starts_with(['\'', '"']);
+    let words = lists.map(|list| list.split(',').map(str::trim).take_while(is_string));
+    let joined = words.map(|words| {
+        words
+            .map(|it| it.trim_matches(['\'', '"']))
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    joined.filter(|command| command.contains(' ')).collect()
+}
+
 /// Returns whether a string between these parts of code is given to a function that does not open it as a file.
 fn is_text_argument(before: &str, after: &str) -> bool {
-    const FUNCTIONS: &str = "endswith exists existssync includes indexof isdir isfile log match print println replace replaceall search split startswith sub gsub";
+    const FUNCTIONS: &str = "endswith exist exists existssync getsize includes indexof isdir isfile log lstat match print println replace \
+                             replaceall search size split startswith stat statsync sub gsub";
     // `'.env' in text` of Python
     if after.trim_start().starts_with("in ") {
         return true;
@@ -361,6 +429,10 @@ fn is_text_argument(before: &str, after: &str) -> bool {
         return false;
     };
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    // `name not in ('.git', 'private')`
+    if before[..at].trim_end().ends_with("not in") {
+        return true;
+    }
     let name = before[..at]
         .rsplit(|c| !is_name(c))
         .next()

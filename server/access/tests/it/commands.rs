@@ -42,7 +42,7 @@ pub(super) fn workspace() -> Workspace {
     }
     fs::write(
         folder.join(".clineignore"),
-        ".env\nsecret.txt\n*.key\nprivate/\n/only-top.txt\n",
+        ".env\nsecret.txt\n*.key\nprivate/\n/only-top.txt\nconf/inner.txt\n",
     )
     .unwrap();
     #[cfg(unix)]
@@ -340,6 +340,10 @@ const DENIED: &[(&str, &str)] = &[
     ("X='cat .env'; sh -c \"$X\"", ".env"),
     // Code.
     ("python3 -c \"print(open('.env').read())\"", ".env"),
+    (
+        "python3 -c \"print(open(os.path.join('conf', 'inner.txt')).read())\"",
+        "conf/inner.txt",
+    ),
     ("python -c 'open(\"private/x\")'", "private/x"),
     ("node -e \"require('fs').readFileSync('.env')\"", ".env"),
     ("perl -ne 'print' .env", ".env"),

@@ -4,10 +4,8 @@ use super::{Change, Checker, Reach, State, effects, invocation::Invocation};
 use crate::command::{
     expand::Field,
     programs::{self, has},
-    scripts::{code_writes, names_in_code, runs_programs, words_of},
+    scripts::{QUOTES, code_writes, names_in_code, runs_programs, with_joined_paths, words_of},
 };
-
-const QUOTES: [char; 3] = ['\'', '"', '`'];
 
 /// Returns whether code of a programming language, among the words of a command or in its input, changes no
 /// file. Without code, a script runs.
@@ -108,35 +106,4 @@ impl Checker<'_> {
             }
         }
     }
-}
-
-/// Returns code in which paths that it joins from strings are one string: `'a' / 'b'` and
-/// `join('a', 'b')` become `'a/b'`.
-fn with_joined_paths(code: &str) -> String {
-    let mut joined = String::new();
-    let mut rest = code;
-    while let Some(at) = rest.find(QUOTES) {
-        let (before, quoted) = rest.split_at(at);
-        joined.push_str(before);
-        let quote = &quoted[..1];
-        rest = &quoted[1..];
-        let ends_path = joined.ends_with(|c: char| c.is_alphanumeric() || "._-*".contains(c));
-        let in_call = joined.rfind("join(").is_some_and(|start| {
-            let call = &joined[start..];
-            call.matches('(').count() > call.matches(')').count()
-        });
-        let operator = rest.trim_start_matches(|c: char| c == ')' || c.is_whitespace());
-        let next = operator
-            .strip_prefix('/')
-            .or_else(|| rest.trim_start().strip_prefix(',').filter(|_| in_call))
-            .and_then(|gap| gap.trim_start().strip_prefix(quote));
-        match next.filter(|_| ends_path) {
-            Some(next) => {
-                joined.push('/');
-                rest = next;
-            }
-            None => joined.push_str(quote),
-        }
-    }
-    joined + rest
 }

@@ -37,8 +37,8 @@ impl Arguments {
     pub(in crate::command) fn new(words: &[Field]) -> Self {
         let name = words.first().map(|word| program_name(&word.text()));
         let name = name.unwrap_or_default();
-        let subcommand = words.get(1).map(Field::text);
-        let program = row(&name, subcommand.as_deref());
+        let subcommand = words.get(1).map(Field::text).unwrap_or_default();
+        let program = row(&name, Some(&subcommand));
         let mut arguments = Self {
             program,
             operands: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::command::{
     Checker,
     programs::{COMMAND_LANGUAGES, is_listed},
-    scripts::names_in_code,
+    scripts::{names_in_code, with_joined_paths},
     tree::{Entry, Search, Visit, search},
 };
 use crate::gitignore::glob::{Case, Subject, Syntax};
@@ -13,16 +13,15 @@ use crate::gitignore::glob::{Case, Subject, Syntax};
 /// Parts of calls that name the files of folders, in lower case and without blanks.
 const LISTERS: &str = "os.walk( path.walk walkdir importwalk listdir( scandir( glob( globsync( glob\" glob' iterdir( readdir \
                        opendir dir[' dir[\" find.find file::find getfiles enumeratefiles directoryiterator contentsofdirectory \
-                       requesthandler";
+                       requesthandler list.files(";
 /// Parts of calls that read files.
-const READERS: &str =
-    "open read slurp load contents <$ <f copy .text get-content gc$ requesthandler";
+const READERS: &str = "open read slurp load contents <$ <f copy .text get-content gc$ file($ file.foreach csv.foreach <> requesthandler";
 /// Parts of calls that read the files of folders.
-const BOTH: &str = "copytree( make_archive( cpsync( createfromdirectory(";
+const BOTH: &str = "copytree( make_archive( cpsync( cp_r( createfromdirectory(";
 /// The same, if both parts are there.
 const PACKERS: [(&str, &str); 2] = [("tarfile", ".add("), ("zipfile", ".write(")];
 /// With these, folders in folders are read too.
-const DEEP: &str = "walk rglob ** recurs find alldirectories isdirectory is_dir copytree archive cpsync createfrom requesthandler tarfile";
+const DEEP: &str = "walk rglob ** recurs find alldirectories isdirectory is_dir copytree archive cpsync cp_r createfrom requesthandler tarfile";
 /// Calls that leave out hidden files.
 const HIDDEN: &str = "startswith('.') startswith(\".\") start_with?('.') start_with?(\".\")";
 /// Calls with a dot that is no folder.
@@ -32,49 +31,60 @@ impl Checker<'_> {
     /// Denies the files that code finds in the folders that it names, and reads.
     pub(super) fn read_in_code(&mut self, program: &str, code: &str, dirs: &[PathBuf], how: &str) {
         let lower = code.to_lowercase().replace([' ', '\t'], "");
-        let calls = lower.replace("readdir", "").replace("opendir", "");
-        let is_in = |text: &str, words: &str| words.split(' ').any(|word| text.contains(word));
-        let has = |words: &str| is_in(&lower, words);
+        let has = |words: &str| words.split(' ').any(|word| lower.contains(word));
         let is_command = is_listed(COMMAND_LANGUAGES, program);
         let packs = PACKERS
             .iter()
             .any(|(module, call)| has(module) && has(call));
         let lists = has(LISTERS);
-        let reads = is_command || has(BOTH) || packs || lists && is_in(&calls, READERS);
+        let reads = is_command || has(BOTH) || packs || lists && reads_files(code);
         if !reads {
             return;
         }
-        let names = names_in_code(program, code);
-        let strings = code
-            .split(['\'', '"', '`'])
-            .filter(|it| it.starts_with('.') || it.contains('*'));
+        let strings = code.split(['\'', '"', '`']);
+        let strings: Vec<&str> = strings
+            .filter(|it| it.starts_with('.') || it.contains('*'))
+            .collect();
+        let names = names_in_code(program, &with_joined_paths(code));
+        let is_string = |name: &str| {
+            ["'", "\"", "`"]
+                .iter()
+                .any(|it| code.contains(&format!("{it}{name}{it}")))
+        };
+        let exists = |name: &str| dirs.iter().any(|dir| dir.join(name).exists());
         let mut roots: Vec<String> = Vec::new();
         let mut patterns: Vec<String> = Vec::new();
-        for name in names.iter().map(String::as_str).chain(strings) {
+        let names = names.iter().map(String::as_str).chain(strings);
+        for name in names.filter(|name| is_command || is_string(name)) {
             let (folder, last) = name.rsplit_once('/').unwrap_or((".", name));
-            let is_extension = name.len() > 1 && name.starts_with('.');
+            let is_extension = name.len() > 1 && name.starts_with('.') && !exists(name);
             if name.contains('*') && !name.contains(char::is_whitespace) {
                 let fixed = folder
                     .split('/')
                     .take_while(|part| !part.contains(['*', '?', '[', '{']));
                 let fixed = fixed.collect::<Vec<_>>().join("/");
-                roots.push(if fixed.is_empty() {
-                    ".".to_owned()
-                } else {
-                    fixed
-                });
-                patterns.push(last.replace("**", "*"));
+                if !fixed.is_empty() && name.contains('/') {
+                    roots.push(fixed);
+                }
+                let (start, rest) = last.split_once('{').unwrap_or((last, ""));
+                let (middle, end) = rest.split_once('}').unwrap_or((rest, ""));
+                let all = middle.split(',').map(|part| format!("{start}{part}{end}"));
+                patterns.extend(all.map(|pattern| pattern.replace("**", "*")));
             } else if is_extension && name[1..].bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 patterns.push(format!("*{name}"));
-            } else if !(is_command || name == "." && has(DOTS)) {
+            } else if !(is_command || name == "." && has(DOTS) || name == "/") {
                 roots.push(name.to_owned());
             }
+        }
+        let is_any = |pattern: &String| pattern.chars().all(|c| "*.".contains(c));
+        if !patterns.iter().all(is_any) {
+            patterns.retain(|pattern| !is_any(pattern));
         }
         if is_command && patterns.is_empty() {
             return;
         }
         roots.retain(|root| dirs.iter().any(|dir| dir.join(root).is_dir()));
-        if roots.is_empty() && lists {
+        if roots.is_empty() && (lists || is_command) {
             roots.push(".".to_owned());
         }
         let matches = |name: &str, pattern: &String| {
@@ -111,4 +121,11 @@ impl Checker<'_> {
             self.deny_names(&found, how);
         }
     }
+}
+
+/// Returns whether code contains a call that reads a file.
+pub(super) fn reads_files(code: &str) -> bool {
+    let code = code.to_lowercase().replace([' ', '\t'], "");
+    let calls = code.replace("readdir", "").replace("opendir", "");
+    READERS.split(' ').any(|word| calls.contains(word))
 }
