@@ -9,7 +9,14 @@ mod refused_roots;
 #[cfg(test)]
 mod tests;
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
 
 use rayon::prelude::*;
 use sightline_base::{clock::now_millis, fs::dir::DirWalker, path::RelPath, thread_pool};
@@ -40,6 +47,11 @@ use crate::error::Error;
 
 /// Maximum number of skipped paths stored with a checkpoint; the rest are counted. Small in tests.
 pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
+/// Number of small objects that are written without checking whether they are stored. After a small
+/// change, the check would dominate. Combining packs removes duplicates.
+const MAX_UNCHECKED_OBJECTS: usize = 128;
+/// Size above which an object is always checked, in bytes.
+const SMALL_OBJECT_BYTES: usize = 64 * 1024;
 /// How often files that change while they are stored are scanned again.
 const MAX_ATTEMPTS: usize = 5;
 
@@ -120,6 +132,7 @@ impl Checkpoints {
             pack: PackWriter::new(repository.dir())?,
             stored: repository.odb(),
             is_empty,
+            unchecked: AtomicUsize::new(0),
         };
         let limits = (newest.is_none() && !request.confirm_large)
             .then_some((job.settings.max_files, job.settings.max_total_size));
@@ -211,7 +224,7 @@ impl Checkpoints {
         scan: &mut Scan,
         base: Option<Oid>,
     ) -> Result<Counts, Error> {
-        let has = |oid| sink.has(oid);
+        let has = |oid, is_folder| sink.has(oid, is_folder);
         for _ in 0..MAX_ATTEMPTS {
             let (counts, missing) = find_missing(&scan.tree, base, &sink.stored, job.cancel, has)?;
             let changed = self.store_files(job, sink, &missing)?;
@@ -299,17 +312,28 @@ struct ObjectSink {
     stored: Odb,
     /// Whether the store is empty, so that lookups are unnecessary.
     is_empty: bool,
+    /// Number of objects added without a lookup.
+    unchecked: AtomicUsize,
 }
 
 impl ObjectSink {
-    fn has(&self, oid: Oid) -> bool {
-        self.pack.has(oid) || !self.is_empty && self.stored.is_packed(oid)
+    /// `is_small` allows storing the object again without a lookup.
+    fn has(&self, oid: Oid, is_small: bool) -> bool {
+        if self.pack.has(oid) {
+            return true;
+        }
+        if self.is_empty
+            || is_small && self.unchecked.fetch_add(1, Ordering::Relaxed) < MAX_UNCHECKED_OBJECTS
+        {
+            return false;
+        }
+        self.stored.is_packed(oid)
     }
 }
 
 impl BlobSink for ObjectSink {
     fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
-        if self.has(oid) {
+        if self.has(oid, bytes.len() <= SMALL_OBJECT_BYTES) {
             return Ok(());
         }
         self.pack.put(Kind::Blob, oid, bytes)

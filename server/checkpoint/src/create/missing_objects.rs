@@ -26,13 +26,13 @@ pub(crate) struct MissingObjects<'a> {
     pub(crate) folders: Vec<&'a Arc<Folder>>,
 }
 
-/// Compares `tree` with the stored tree `base`, which is `None` without a previous tree. `has` returns whether an object need not be stored.
+/// Compares `tree` with the stored tree `base`, which is `None` without a previous tree. `has` takes an object and whether it is a folder, and returns whether the object need not be stored.
 pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
     base: Option<Oid>,
     reader: &Odb,
     cancel: &Cancel,
-    has: impl Fn(Oid) -> bool,
+    has: impl Fn(Oid, bool) -> bool,
 ) -> Result<(Counts, MissingObjects<'a>), Error> {
     let mut counts = Counts::default();
     let mut missing = MissingObjects::default();
@@ -43,7 +43,7 @@ pub(crate) fn find_missing<'a>(
     while let Some((path, new, old)) = rest.pop() {
         cancel.check()?;
         if let Some(new) = new
-            && !has(new.oid)
+            && !has(new.oid, true)
         {
             missing.folders.push(new);
         }
@@ -73,7 +73,7 @@ pub(crate) fn find_missing<'a>(
                 Some(_) => counts.modified += 1,
                 None => counts.added += 1,
             }
-            if !has(now.oid) {
+            if !has(now.oid, false) {
                 let path = path.child(os_name(now.name));
                 missing.files.push((path, now.mode, now.oid));
             }
