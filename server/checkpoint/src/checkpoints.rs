@@ -18,6 +18,7 @@ use super::{
     metadata::{cache::MetadataCache, is_checkpoint},
     restore::types::Recovered,
     store::{
+        gc::Combination,
         object::Oid,
         refs,
         repair::{self, Rebuilt, VerifiedStore},
@@ -51,8 +52,8 @@ pub struct Checkpoints {
     pub(crate) recovered: Mutex<Option<Recovered>>,
     /// Store as this process last verified or wrote it.
     pub(crate) verified: Mutex<Option<VerifiedStore>>,
-    /// Held while packs are combined.
-    pub(crate) combining: Mutex<()>,
+    /// Combination of packs that is not finished.
+    pub(crate) combination: Mutex<Option<Combination>>,
 }
 
 impl Checkpoints {
@@ -67,7 +68,7 @@ impl Checkpoints {
             rebuilt: Mutex::default(),
             recovered: Mutex::default(),
             verified: Mutex::default(),
-            combining: Mutex::default(),
+            combination: Mutex::default(),
         }
     }
 

@@ -24,6 +24,10 @@ use crate::error::Error;
 const INDEX_ENTRY_BYTES: u64 = 28;
 const CHECKPOINT_OVERHEAD: u64 = 1300;
 
+/// About how much data a call of [`Checkpoints::combine_packs`] copies, in bytes, unless the packs of single
+/// checkpoints are larger. The next checkpoint waits for it.
+const COMBINED_BYTES: u64 = 32 << 20;
+
 /// Which checkpoints to keep. A checkpoint must satisfy every given condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
@@ -232,8 +236,14 @@ impl Checkpoints {
             if gc::is_interrupted(&repository) {
                 remove(&repository, &[], HashSet::new(), (None, false), cancel)?;
             }
+            *self.combination.lock() = None;
+            gc::tidy(
+                &repository,
+                (&mut None, &self.state_dir()),
+                u64::MAX,
+                cancel,
+            )?;
         }
-        self.combine_packs(cancel)?;
         self.record_folder();
         self.remove_adopted();
         // Not under the lock: the owner of the stat cache may be waiting for it.
@@ -241,29 +251,28 @@ impl Checkpoints {
     }
 
     /// Returns whether the store has so many packs that [`Self::combine_packs`] should not wait for
-    /// idle time: the cost of a checkpoint grows with their number.
+    /// idle time: the cost of a checkpoint grows with their number. Also if a combination has begun.
     pub fn has_many_packs(&self) -> bool {
         let repository = self.repository().ok().flatten();
         repository.is_some_and(|repository| gc::has_many_packs(&repository))
+            || self.combination.lock().is_some()
     }
 
-    /// Packs refs and combines small packs. Checkpoints do not wait for it. Does nothing while another thread
-    /// does it.
+    /// Combines small packs of a store that is in use. Unlike [`Self::tidy`], copies a limited amount
+    /// of data. The next calls continue.
     ///
     /// # Errors
-    /// `busy`; `cancelled`; `conflict` if another process has changed the packs; `storage`. No checkpoint is
-    /// lost then.
+    /// `busy`; `cancelled`; `conflict` if another process has changed the packs, so that it starts again;
+    /// `storage`. No checkpoint is lost then.
     pub fn combine_packs(&self, cancel: &Cancel) -> Result<(), Error> {
-        let Some(_combining) = self.combining.try_lock() else {
+        if !self.has_many_packs() {
             return Ok(());
-        };
-        let state = self.state_dir();
-        let acquire = || lock::acquire(&self.storage, &state, cancel);
-        let locked = acquire()?;
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
-        gc::tidy(&repository)?;
-        drop(locked);
-        gc::combine_small_packs(&repository, &state, acquire, cancel)
+        let mut combination = self.combination.lock();
+        let unfinished = (&mut *combination, &*self.state_dir());
+        gc::tidy(&repository, unfinished, COMBINED_BYTES, cancel)
     }
 
     /// Returns the size of the store.

@@ -18,12 +18,11 @@ use sightline_base::{
 
 use super::{
     annotations::{FETCHED, LABELS},
-    lock::StoreLock,
     loose,
     object::{Kind, Oid},
     odb::Odb,
     pack::Pack,
-    pack::writer::{FinishedPack, PackWriter, remove_unfinished},
+    pack::writer::{PackWriter, remove_unfinished},
     refs,
     repository::Repository,
 };
@@ -33,6 +32,8 @@ use crate::error::Error;
 const MARKER: &str = "unpruned";
 /// Number of packs above which small packs are combined.
 const MAX_PACKS: usize = 50;
+/// Minimum amount that a step of a combination copies, in packs of average size.
+const PACKS_PER_STEP: u64 = 4;
 /// Number of loose refs above which they are packed.
 const MAX_LOOSE_REFS: usize = 50;
 /// Age at which a pack without an index counts as abandoned.
@@ -69,61 +70,61 @@ pub(crate) fn has_many_packs(repository: &Repository) -> bool {
     entries.count() > 2 * MAX_PACKS
 }
 
-/// Packs refs, and removes abandoned packs. The caller holds the lock.
-pub(crate) fn tidy(repository: &Repository) -> Result<(), Error> {
-    remove_orphans(repository);
-    refs::pack(repository.dir(), MAX_LOOSE_REFS)
-}
-
-/// Combines small packs, so that each remaining pack is more than twice as large as all smaller ones
-/// together. This bounds how often an object is copied. Removes no object.
+/// Packs refs, removes abandoned packs, and combines small packs, so that each remaining pack is
+/// more than twice as large as all smaller ones together. This bounds how often an object is copied.
+/// Removes no object. The caller holds the lock.
 ///
-/// The copies are in `folder`, where the next open of the store does not remove them. Only once they are
-/// complete, `lock` takes the lock: checkpoints do not wait for them.
-///
-/// # Errors
-/// `conflict` if another process has changed the packs; `cancelled`; those of `lock`; `storage`. Nothing
-/// has changed then.
-pub(crate) fn combine_small_packs(
+/// Copies about `max_bytes`. Packs that are larger in total are combined by several calls, which keep what is not
+/// finished in `unfinished`, and its file in `folder`.
+pub(crate) fn tidy(
     repository: &Repository,
-    folder: &Path,
-    lock: impl FnOnce() -> Result<StoreLock, Error>,
+    (unfinished, folder): (&mut Option<Combination>, &Path),
+    max_bytes: u64,
     cancel: &Cancel,
 ) -> Result<(), Error> {
-    let packs = small_packs(repository)?;
-    if packs.is_empty() {
-        return Ok(());
+    refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
+    remove_orphans(repository);
+    let mut combination = unfinished.take();
+    if combination.is_none() {
+        let packs = small_packs(repository, &[], u64::MAX)?;
+        if packs.iter().map(Pack::len).sum::<u64>() > max_bytes {
+            combination = Some(Combination::new(repository, folder, &packs)?);
+        }
     }
-    let paths: Vec<PathBuf> = packs.iter().map(|pack| pack.path().to_owned()).collect();
-    let is_changed = || !paths.iter().all(|path| path.exists());
-    let conflict = || Error::Conflict("another process has changed the packs".to_owned());
-    // Those of a killed process, and the file of another one, which starts again then.
-    remove_unfinished(folder);
-    let writer = PackWriter::with_temp_folder(repository.dir(), folder)?;
-    let combined = match Combined::new(repository, packs, writer, |_| true, cancel) {
-        Err(_) if is_changed() => return Err(conflict()),
-        combined => combined?,
-    };
-    let _lock = lock()?;
-    if is_changed() {
-        return Err(conflict());
+    let busy = combination.as_ref().map_or(&[][..], |found| &found.paths);
+    let packs = small_packs(repository, busy, max_bytes)?;
+    combine(repository, packs, |_| true, false, cancel)?;
+    if let Some(mut combination) = combination {
+        if combination.copy_some(repository, max_bytes, cancel)? {
+            combination.finish(repository)?;
+        } else {
+            *unfinished = Some(combination);
+        }
     }
-    combined.replace(repository, false).map(drop)
+    Ok(())
 }
 
-/// Returns the packs to combine. None if there are few packs.
-fn small_packs(repository: &Repository) -> Result<Vec<Pack>, Error> {
+/// Returns the packs to combine, of at most `max_bytes` in total. None if there are few packs besides
+/// those in `without`.
+fn small_packs(
+    repository: &Repository,
+    without: &[PathBuf],
+    max_bytes: u64,
+) -> Result<Vec<Pack>, Error> {
     if !has_many_packs(repository) {
         return Ok(Vec::new());
     }
     let mut packs = repository.packs()?;
-    packs.retain(|pack| !pack.is_kept());
+    packs.retain(|pack| !pack.is_kept() && !without.iter().any(|path| path == pack.path()));
     packs.sort_unstable_by_key(Pack::len);
     if packs.len() <= MAX_PACKS {
         return Ok(Vec::new());
     }
-    let (mut smaller, mut small) = (0, 0);
+    let (mut smaller, mut small) = (0_u64, 0);
     for (at, pack) in packs.iter().enumerate() {
+        if smaller.saturating_add(pack.len()) > max_bytes {
+            break;
+        }
         if pack.len() < 2 * smaller {
             small = at + 1;
         }
@@ -131,6 +132,74 @@ fn small_packs(repository: &Repository) -> Result<Vec<Pack>, Error> {
     }
     packs.truncate(if small > 1 { small } else { 0 });
     Ok(packs)
+}
+
+/// The combination of packs that are too large to be combined at once. Dropped, it has changed nothing.
+#[derive(Debug)]
+pub(crate) struct Combination {
+    /// The packs that are combined.
+    paths: Vec<PathBuf>,
+    /// Their objects, in the order in which they are copied.
+    objects: Vec<Oid>,
+    /// Number of objects that are copied.
+    copied: usize,
+    /// Average size of the packs, in bytes.
+    average: u64,
+    writer: PackWriter,
+}
+
+impl Combination {
+    /// Removes what a killed process left in `folder`, and the file of another process, which starts
+    /// again then.
+    fn new(repository: &Repository, folder: &Path, packs: &[Pack]) -> Result<Self, Error> {
+        remove_unfinished(folder);
+        let mut seen = HashSet::new();
+        let mut objects: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
+        objects.retain(|oid| seen.insert(*oid));
+        let count = u32::try_from(objects.len()).unwrap_or(u32::MAX);
+        Ok(Self {
+            paths: packs.iter().map(|pack| pack.path().to_owned()).collect(),
+            objects,
+            copied: 0,
+            average: packs.iter().map(Pack::len).sum::<u64>() / packs.len().max(1) as u64,
+            writer: PackWriter::with_count(repository.dir(), folder, count)?,
+        })
+    }
+
+    /// Copies objects until they have `max_bytes`, or several times the average of the packs: fewer would
+    /// not keep up with checkpoints of this size. Returns whether all are copied.
+    ///
+    /// # Errors
+    /// `conflict` if another process has changed the packs; `cancelled`; `storage`.
+    fn copy_some(
+        &mut self,
+        repository: &Repository,
+        max_bytes: u64,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        let reader = repository.odb();
+        let max_bytes = max_bytes.max(PACKS_PER_STEP * self.average);
+        let mut bytes = 0_u64;
+        while let Some(oid) = self.objects.get(self.copied) {
+            cancel.check()?;
+            bytes += copy(&reader, &self.writer, *oid)?;
+            self.copied += 1;
+            if bytes >= max_bytes {
+                break;
+            }
+        }
+        // Another process removes it to start its own.
+        if !self.writer.flush()? || !self.paths.iter().all(|path| path.exists()) {
+            return Err(Error::Conflict(
+                "another process has combined the packs".to_owned(),
+            ));
+        }
+        Ok(self.copied == self.objects.len())
+    }
+
+    fn finish(self, repository: &Repository) -> Result<bool, Error> {
+        replace_packs(repository, self.writer, &self.objects, self.paths, None)
+    }
 }
 
 /// Removes unreachable objects. Returns whether all of them are gone.
@@ -159,87 +228,85 @@ fn remove_objects(
         }
     }
     if !mixed.is_empty() {
-        let writer = PackWriter::new(repository.dir())?;
-        let cancel = Cancel::default();
-        all_gone &= Combined::new(repository, mixed, writer, is_reachable, &cancel)?
-            .replace(repository, true)?;
+        all_gone &= combine(repository, mixed, is_reachable, true, &Cancel::default())?;
     }
     Ok(all_gone)
 }
 
-/// A new pack with the wanted objects of others, which is not in place yet.
-struct Combined {
-    /// The other packs.
+/// Copies the wanted objects of some packs into a new pack, and removes these packs. With
+/// `only_if_smaller`, keeps them if the new one is not smaller: git stores deltas. Returns whether
+/// all packs to remove are gone. If it is cancelled or fails, nothing has changed.
+fn combine(
+    repository: &Repository,
+    packs: Vec<Pack>,
+    is_wanted: impl Fn(Oid) -> bool,
+    only_if_smaller: bool,
+    cancel: &Cancel,
+) -> Result<bool, Error> {
+    if packs.is_empty() {
+        return Ok(true);
+    }
+    let reader = repository.odb();
+    let writer = PackWriter::new(repository.dir())?;
+    let mut wanted: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
+    wanted.retain(|oid| is_wanted(*oid));
+    for oid in &wanted {
+        cancel.check()?;
+        if !writer.has(*oid) {
+            copy(&reader, &writer, *oid)?;
+        }
+    }
+    let size: u64 = packs.iter().map(Pack::len).sum();
+    let paths = packs.iter().map(|pack| pack.path().to_owned()).collect();
+    // Windows does not remove open files.
+    drop(packs);
+    replace_packs(
+        repository,
+        writer,
+        &wanted,
+        paths,
+        only_if_smaller.then_some(size),
+    )
+}
+
+/// Finishes a pack with all `wanted` objects of other packs, and removes these packs, or the new one if
+/// it is not smaller than `less_than` bytes. Returns whether all packs to remove are gone.
+fn replace_packs(
+    repository: &Repository,
+    writer: PackWriter,
+    wanted: &[Oid],
     paths: Vec<PathBuf>,
-    /// Their size, in bytes.
-    size: u64,
-    wanted: Vec<Oid>,
-    /// `None` without objects.
-    pack: Option<FinishedPack>,
+    less_than: Option<u64>,
+) -> Result<bool, Error> {
+    let Some(kept) = writer.finish()? else {
+        return Ok(true);
+    };
+    let made = Pack::open(&kept.path, u64::MAX)?;
+    if !wanted.iter().all(|oid| made.has(*oid)) {
+        return Err(Error::damaged(format!(
+            "{} is incomplete; nothing was removed; verify the checkpoints to see which are intact",
+            kept.path.display()
+        )));
+    }
+    let count = paths.len();
+    let mut removed: Vec<PathBuf> = paths
+        .into_iter()
+        .filter(|path| *path != kept.path)
+        .collect();
+    if less_than.is_some_and(|size| made.len() >= size) && removed.len() == count {
+        removed = vec![kept.path.clone()];
+    }
+    drop(made);
+    remove_packs(repository, &removed)
 }
 
-impl Combined {
-    fn new(
-        repository: &Repository,
-        packs: Vec<Pack>,
-        writer: PackWriter,
-        is_wanted: impl Fn(Oid) -> bool,
-        cancel: &Cancel,
-    ) -> Result<Self, Error> {
-        let mut wanted: Vec<Oid> = packs.iter().flat_map(Pack::objects).collect();
-        wanted.retain(|oid| is_wanted(*oid));
-        let paths = packs.iter().map(|pack| pack.path().to_owned()).collect();
-        let size = packs.iter().map(Pack::len).sum();
-        // Windows does not remove open files.
-        drop(packs);
-        let reader = repository.odb();
-        for oid in &wanted {
-            cancel.check()?;
-            if !writer.has(*oid) {
-                copy(&reader, &writer, *oid)?;
-            }
-        }
-        Ok(Self {
-            paths,
-            size,
-            wanted,
-            pack: writer.complete(|| Ok(()))?,
-        })
-    }
-
-    /// Moves the new pack into place and removes the others. With `only_if_smaller`, keeps them instead if
-    /// it is not smaller: git stores deltas. Returns whether all packs to remove are gone.
-    fn replace(self, repository: &Repository, only_if_smaller: bool) -> Result<bool, Error> {
-        let Some(pack) = self.pack else {
-            return Ok(true);
-        };
-        let kept = pack.move_into_place()?;
-        sync_dir(&repository.pack_dir())?;
-        let made = Pack::open(&kept.path, u64::MAX)?;
-        if !self.wanted.iter().all(|oid| made.has(*oid)) {
-            return Err(Error::damaged(format!(
-                "{} is incomplete; nothing was removed; verify the checkpoints to see which are intact",
-                kept.path.display()
-            )));
-        }
-        let mut removed = self.paths;
-        // The same objects in the same order.
-        let is_new = !removed.contains(&kept.path);
-        removed.retain(|path| *path != kept.path);
-        if only_if_smaller && is_new && made.len() >= self.size {
-            removed = vec![kept.path.clone()];
-        }
-        drop(made);
-        remove_packs(repository, &removed)
-    }
-}
-
-/// Copies an object, and resolves deltas.
-pub(crate) fn copy(reader: &Odb, writer: &PackWriter, oid: Oid) -> Result<(), Error> {
+/// Copies an object, and resolves deltas. Returns its size.
+pub(crate) fn copy(reader: &Odb, writer: &PackWriter, oid: Oid) -> Result<u64, Error> {
     let (kind, bytes) = reader
         .read_any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
-    writer.put(kind, oid, &bytes)
+    writer.put(kind, oid, &bytes)?;
+    Ok(bytes.len() as u64)
 }
 
 /// Removes packs, their index first, so that no reader finds a partial pack. Returns false if some
@@ -369,42 +436,33 @@ mod tests {
         assert!(!folded(true));
     }
 
-    /// Combines packs, and runs `during` between the copies and the lock.
-    fn combine(scratch: &Scratch, during: impl FnOnce()) -> Result<(), Error> {
-        let lock = || {
-            during();
-            Ok(scratch.lock())
-        };
-        let folder = scratch.folder.path();
-        combine_small_packs(&scratch.repository(), folder, lock, &Cancel::default())
-    }
-
+    /// A store that is never idle, with packs that are larger than what a call copies.
     #[test]
-    fn the_packs_of_a_store_that_is_never_idle_are_combined() {
+    fn large_packs_are_combined_in_steps() {
+        const STEP: u64 = 25_000;
         let scratch = Scratch::new();
+        let mut unfinished = None;
+        let mut most = 0;
+        let folder = scratch.folder.path();
         for at in 0..200 {
             scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
-            combine(&scratch, || {}).unwrap();
-            let count = scratch.repository().packs().unwrap().len();
-            assert!(count <= MAX_PACKS, "{count}");
+            let repository = scratch.repository();
+            let written = || -> u64 {
+                let entries = fs::read_dir(folder).unwrap().flatten();
+                let unfinished =
+                    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("tmp_"));
+                unfinished
+                    .map(|entry| entry.metadata().unwrap().len())
+                    .sum()
+            };
+            let before = written();
+            let unfinished = (&mut unfinished, folder);
+            tidy(&repository, unfinished, STEP, &Cancel::default()).unwrap();
+            // A step copies whole objects, through a buffer.
+            assert!(written() <= before + 400_000 + (1 << 20), "{at}");
+            most = most.max(repository.packs().unwrap().len());
         }
-        assert_eq!(scratch.verify(), [""; 0]);
-        git(&scratch.dir(), &["fsck", "--strict"]);
-    }
-
-    #[test]
-    fn a_checkpoint_does_not_wait_for_a_combination() {
-        let scratch = Scratch::new();
-        for at in 0..60 {
-            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
-        }
-        // Takes the lock.
-        let create = || {
-            scratch.checkpoint(61, &[(b"f", b"new", Mode::File)]);
-        };
-        combine(&scratch, create).unwrap();
-        assert_eq!(scratch.ids().len(), 61);
-        assert_eq!(scratch.repository().packs().unwrap().len(), 2);
+        assert!(most < 80, "{most}");
         assert_eq!(scratch.verify(), [""; 0]);
         git(&scratch.dir(), &["fsck", "--strict"]);
     }
@@ -415,31 +473,19 @@ mod tests {
         for at in 0..60 {
             scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
         }
-        // With the same result, and without its temporary files.
-        let other = || combine(&scratch, || {}).unwrap();
-        let error = combine(&scratch, other).unwrap_err();
-        assert!(matches!(error, Error::Conflict(_)), "{error}");
-        assert_eq!(scratch.repository().packs().unwrap().len(), 1);
-        let keep = Keep {
-            newest: Some(30),
-            ..Keep::default()
+        let repository = scratch.repository();
+        let mut unfinished = None;
+        let folder = scratch.folder.path();
+        let mut step = || {
+            let unfinished = (&mut unfinished, folder);
+            tidy(&repository, unfinished, 1_200_000, &Cancel::default())
         };
-        for at in 60..120 {
-            scratch.checkpoint(at + 1, &[(b"f", &noise(at, 30_000), Mode::File)]);
-        }
-        let prune = || {
-            drop(
-                scratch
-                    .checkpoints
-                    .prune(&keep, &Cancel::default())
-                    .unwrap(),
-            )
-        };
-        let error = combine(&scratch, prune).unwrap_err();
-        assert!(matches!(error, Error::Conflict(_)), "{error}");
-        assert_eq!(scratch.ids().len(), 30);
+        step().unwrap();
+        remove_unfinished(folder);
+        assert!(step().is_err());
+        assert!((0..9).all(|_| step().is_ok()));
+        assert!(repository.packs().unwrap().len() < 5);
         assert_eq!(scratch.verify(), [""; 0]);
-        git(&scratch.dir(), &["fsck", "--strict"]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::{
     odb::Odb,
     pack::{
         Pack,
-        writer::{self, FinishedPack, PackWriter},
+        writer::{self, PackWriter},
     },
     refs,
 };
@@ -182,8 +182,7 @@ impl Repository {
     pub(crate) fn write_checkpoint(&self, pack: PackWriter, commit: &Commit) -> Result<Oid, Error> {
         let id = pack.put_commit(commit)?;
         let name = refs::PendingRef::write(&self.dir, id)?;
-        let pack = pack.complete(|| name.flush())?;
-        let kept = pack.map(FinishedPack::move_into_place).transpose()?;
+        let kept = pack.finish_with(|| name.flush())?;
         self.odb.refresh();
         name.publish_with(&self.pack_dir())?;
         drop(kept);

@@ -9,10 +9,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc,
     },
-    thread,
-    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -27,9 +24,6 @@ use crate::dirty_tracker::DirtyTracker;
 
 /// Maximum number of checkpoint ids whose root is cached.
 const MAX_KNOWN_IDS: usize = 10_000;
-/// Maximum time that the next checkpoint waits until packs are combined. Without it, fast checkpoints would
-/// create packs faster than they are combined.
-const MAX_COMBINATION_WAIT: Duration = Duration::from_millis(500);
 
 /// The checkpoint store of one root.
 pub struct RootCheckpoints {
@@ -67,17 +61,11 @@ impl RootCheckpoints {
         }
     }
 
-    /// Repacks small packs of a store that is not idle. Returns before large ones are combined.
+    /// Repacks small packs of a store that is not idle.
     pub fn combine_packs(&self) {
-        let store = Arc::clone(&self.store);
-        let (running, ended) = mpsc::channel::<()>();
-        thread::spawn(move || {
-            let _running = running;
-            if let Err(error) = store.combine_packs(&Cancel::default()) {
-                tracing::warn!(%error, "cannot combine the packs of the checkpoint store");
-            }
-        });
-        let _ = ended.recv_timeout(MAX_COMBINATION_WAIT);
+        if let Err(error) = self.store.combine_packs(&Cancel::default()) {
+            tracing::warn!(%error, "cannot combine the packs of the checkpoint store");
+        }
     }
 }
 

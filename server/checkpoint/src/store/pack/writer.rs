@@ -125,31 +125,26 @@ struct PackBuffer {
     entries: Vec<PackIndexEntry>,
     /// Whether an object could not be written, so that the pack is incomplete.
     failed: bool,
+    /// Hash of what was written, if the number of objects was known before.
+    hash: Option<Sha1>,
 }
 
-/// A complete pack and index in temporary files. Removes them on drop.
-pub(crate) struct FinishedPack {
+/// A complete pack and index in temporary files.
+struct FinishedPack {
     pack: NamedTempFile,
     index: NamedTempFile,
-    /// Where the pack will be.
-    path: PathBuf,
+    name: Oid,
 }
 
 impl FinishedPack {
-    /// Renames both into place. The caller flushes the pack folder, and holds the guard until refs reach
-    /// the objects.
-    ///
-    /// # Errors
-    /// `storage`; no pack is added then.
-    pub(crate) fn move_into_place(self) -> Result<KeepGuard, Error> {
-        let path = self.path;
-        let cannot = |error: io::Error| failed("write the pack", &path, error);
+    /// Renames both into place.
+    fn rename_into_place(self, dir: &Path) -> io::Result<KeepGuard> {
+        let path = dir.join(format!("pack-{}.pack", self.name));
         // First, because git removes unreachable objects as soon as it sees the pack.
-        let kept = keep(&path).map_err(cannot)?;
-        let moved = self.pack.persist(&path);
-        moved.map_err(|error| cannot(error.error))?;
-        let moved = self.index.persist(path.with_extension("idx"));
-        moved.map_err(|error| cannot(error.error))?;
+        let kept = keep(&path)?;
+        self.pack.persist(&path).map_err(|error| error.error)?;
+        let index = path.with_extension("idx");
+        self.index.persist(index).map_err(|error| error.error)?;
         Ok(kept)
     }
 }
@@ -160,30 +155,58 @@ impl PackWriter {
     /// # Errors
     /// `storage` if the store has no pack folder.
     pub(crate) fn new(dir: &Path) -> Result<Self, Error> {
-        Self::with_temp_folder(dir, &dir.join("objects/pack"))
-    }
-
-    /// Like [`Self::new`], with the temporary files in `folder`.
-    pub(crate) fn with_temp_folder(dir: &Path, folder: &Path) -> Result<Self, Error> {
         let dir = dir.join("objects/pack");
         let place = fs::symlink_metadata(&dir);
         let place = place.map_err(|error| failed("write a pack in", &dir, error))?;
         if !place.is_dir() {
             return Err(failed("write a pack in", &dir, Io::NotADirectory.into()).into());
         }
-        Ok(Self {
+        Ok(Self::with_header(dir.clone(), dir, (0, None)))
+    }
+
+    /// Starts a pack that will have `count` objects, so that finishing it does not read it again. Its
+    /// temporary files are in `folder`, where the next open of the store does not remove them.
+    ///
+    /// # Errors
+    /// `storage` if the store has no pack folder.
+    pub(crate) fn with_count(dir: &Path, folder: &Path, count: u32) -> Result<Self, Error> {
+        let writer = Self::new(dir)?;
+        let counted = (count, Some(Sha1::new()));
+        Ok(Self::with_header(writer.dir, folder.to_path_buf(), counted))
+    }
+
+    /// `count` is filled in at the end without a hash.
+    fn with_header(dir: PathBuf, folder: PathBuf, (count, hash): (u32, Option<Sha1>)) -> Self {
+        let mut buffer = b"PACK\0\0\0\x02".to_vec();
+        buffer.extend_from_slice(&count.to_be_bytes());
+        Self {
             dir,
-            folder: folder.to_path_buf(),
+            folder,
             names: Mutex::default(),
             pack: Mutex::new(PackBuffer {
                 file: None,
-                // The number of objects is filled in at the end.
-                buffer: b"PACK\0\0\0\x02\0\0\0\0".to_vec(),
+                buffer,
                 written: 0,
                 entries: Vec::new(),
                 failed: false,
+                hash,
             }),
-        })
+        }
+    }
+
+    /// Flushes what was written to disk, so that finishing the pack flushes little. Returns whether the
+    /// file is still there.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub(crate) fn flush(&self) -> Result<bool, Error> {
+        let pack = self.pack.lock();
+        let Some(file) = &pack.file else {
+            return Ok(true);
+        };
+        let flushed = file.as_file().sync_data();
+        flushed.map_err(|error| self.failed(error))?;
+        Ok(file.path().exists())
     }
 
     /// Adds an object, and compresses it outside the lock. An object that this pack already has is
@@ -234,23 +257,19 @@ impl PackWriter {
     /// `storage`; no pack is added then.
     pub(crate) fn finish(self) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir.clone();
-        let pack = self.complete(|| Ok(()))?;
-        let kept = pack.map(FinishedPack::move_into_place).transpose()?;
+        let kept = self.finish_with(|| Ok(()))?;
         if kept.is_some() {
             sync_dir(&dir)?;
         }
         Ok(kept)
     }
 
-    /// Completes and flushes the pack, in parallel with `flush`, and does not move it into place. Returns
-    /// `None` if it is empty.
-    ///
-    /// # Errors
-    /// `storage`; those of `flush`.
-    pub(crate) fn complete(
+    /// Like [`Self::finish`], but the caller flushes the pack folder. `flush` runs in parallel with
+    /// flushing the pack; if it fails, no pack is added.
+    pub(crate) fn finish_with(
         self,
         flush: impl Fn() -> Result<(), Error> + Sync,
-    ) -> Result<Option<FinishedPack>, Error> {
+    ) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir;
         let pack = self.pack.into_inner();
         if pack.failed {
@@ -263,7 +282,7 @@ impl PackWriter {
             return flush().map(|()| None);
         }
         let to_error = |error: io::Error| failed("write a pack in", &dir, error);
-        let finished = pack.seal(&self.folder, &dir).map_err(to_error)?;
+        let finished = pack.seal(&self.folder).map_err(to_error)?;
         // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
             let index = || finished.index.as_file().sync_all();
@@ -271,7 +290,10 @@ impl PackWriter {
         });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        Ok(Some(finished))
+        Ok(finished
+            .rename_into_place(&dir)
+            .map(Some)
+            .map_err(to_error)?)
     }
 
     fn failed(&self, error: io::Error) -> Error {
@@ -311,12 +333,15 @@ impl PackBuffer {
             none => none.insert(unfinished(dir)?),
         };
         file.as_file_mut().write_all(bytes)?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
         self.written += bytes.len() as u64;
         Ok(())
     }
 
-    /// Writes the rest of the pack and the index to `folder`. Nothing is flushed or renamed yet.
-    fn seal(mut self, folder: &Path, dir: &Path) -> io::Result<FinishedPack> {
+    /// Writes the rest of the pack and the index. Nothing is flushed or renamed yet.
+    fn seal(mut self, dir: &Path) -> io::Result<FinishedPack> {
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("more than 4294967295 objects"))?
             .to_be_bytes();
@@ -324,22 +349,25 @@ impl PackBuffer {
             self.buffer[8..12].copy_from_slice(&count);
             Sha1::digest(&self.buffer).into()
         } else {
-            self.flush_buffer(folder)?;
-            self.count_and_hash(count)?
+            self.flush_buffer(dir)?;
+            match self.hash.take() {
+                Some(hash) => hash.finalize().into(),
+                None => self.count_and_hash(count)?,
+            }
         };
         self.buffer.extend_from_slice(&checksum);
-        self.flush_buffer(folder)?;
+        self.flush_buffer(dir)?;
         let Some(pack) = self.file.take() else {
             return Err(io::Error::other("the pack has no file"));
         };
-        let mut index = unfinished(folder)?;
+        let mut index = unfinished(dir)?;
         index
             .as_file_mut()
             .write_all(&index_writer::encode(&mut self.entries, &checksum))?;
         Ok(FinishedPack {
             pack,
             index,
-            path: dir.join(format!("pack-{}.pack", Oid(checksum))),
+            name: Oid(checksum),
         })
     }
 
