@@ -380,7 +380,7 @@ fn other_uses_of_these_files_are_not_refused() {
         "python3 -c \"print(open('.claude/settings.json').read())\"",
         "python3 -c \"import json,os; print(json.dumps(json.load(open(os.path.expanduser('~/.claude/settings.json')))))\"",
         "python3 -c \"import os; print(os.listdir('.claude'), os.path.exists('.claude/settings.json'))\"",
-        "python3 -c \"import subprocess; subprocess.run(['git','diff','--','.claude/settings.json'])\"",
+        "python3 -c \"import subprocess; subprocess.run(['git','diff','HEAD','--','.claude/settings.json'])\"",
         "python3 -c \"from pathlib import Path; (Path('.claude') / 'commands' / 'y.md').write_text('x')\"",
         "python3 -c \"import sys; sys.stdout.write(open('.claude/settings.json').read())\"",
         "node -p \"require('./.claude/settings.json')\"",
