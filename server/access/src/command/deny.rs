@@ -22,6 +22,8 @@ use sightline_base::path::{AbsPath, on_drive};
 
 /// Maximum options that a suggested command adds.
 const MAX_OPTIONS: usize = 24;
+/// Maximum slashes of a pattern in a folder that a line makes of others.
+const MAX_SLASHES: usize = 64;
 /// Characters that mean something in a pattern of some program.
 const SPECIAL: &str = "*?[]{}\\\n";
 
@@ -116,7 +118,14 @@ impl Checker<'_> {
                 // In a folder that the line makes of others.
                 let copied = self.judge.copied.clone();
                 let is_slash = |unit: &Unit| matches!(unit, Unit::Plain('/') | Unit::Quoted('/'));
-                for at in (0..field.units.len()).filter(|at| is_slash(&field.units[*at])) {
+                let slashes = (0..field.units.len()).filter(|at| is_slash(&field.units[*at]));
+                for (count, at) in slashes.enumerate() {
+                    if count >= MAX_SLASHES {
+                        self.judge.exhaust();
+                    }
+                    if self.judge.is_exhausted() {
+                        return;
+                    }
                     let below = field.skip(at + 1);
                     matches.extend(self.judge.matches(&below, &copied, state.dotglob));
                 }

@@ -54,6 +54,10 @@ impl Output {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_none() && self.names.is_empty()
+    }
+
     /// Marks the words of a text that is decoded: it cannot be checked as a script.
     pub(super) fn mark_decoded(&mut self) {
         self.text = self.text.take().map(|text| {

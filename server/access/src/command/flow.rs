@@ -503,19 +503,22 @@ pub(super) fn filter_names(
     if patterns.is_empty() {
         patterns.extend(first.map(|(field, _)| field.text()));
     }
-    let mut pattern = patterns.join("|");
     let is_extended =
         has("egrep rg", program) || arguments.is_set("-E -P --extended-regexp --perl-regexp");
     if program == "fgrep" || arguments.is_set("-F --fixed-strings") {
-        pattern = regex::escape(&pattern);
+        patterns = patterns.iter().map(|it| regex::escape(it)).collect();
     } else if !is_extended {
-        pattern = pattern.replace("\\|", "|");
+        patterns = patterns.iter().map(|it| it.replace("\\|", "|")).collect();
     }
-    let is_inverted = arguments.is_set("-v --invert-match");
+    let pattern = patterns.join("|");
+    let is_inverted = arguments.is_set("-v --invert --invert-match");
     // Other lines than these match a part of a line, or are written in another way.
     let is_whole = arguments.is_set("-w -x --word-regexp --line-regexp");
-    let is_unknown =
-        !is_extended && pattern.contains(['(', '{', '+', '?']) || is_inverted && is_whole;
+    let is_unknown = !is_extended && pattern.contains(['(', '{', '+', '?'])
+        || pattern.contains('\n')
+        || pattern.contains("(?")
+        || is_inverted && is_whole
+        || arguments.is_set("-f --file");
     let regex = RegexBuilder::new(&pattern)
         .case_insensitive(!is_inverted)
         .build();

@@ -469,6 +469,7 @@ impl<'a> Checker<'a> {
         if words.first().is_some_and(powershell::is_for_each) {
             // `$_` is an item there.
             state.variables.remove("_");
+            state.assign("_", flow::fields_of(&state.stdin));
             words = self.expand_words(&simple.words, state);
         }
         if let Some([Part::Variable { name, .. }]) = simple.words.first().map(|it| &it.parts[..])

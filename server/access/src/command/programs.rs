@@ -153,7 +153,10 @@ const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeou
      nsenter taskset chrt caffeinate strace ltrace busybox toybox docker podman nerdctl kubectl bwrap firejail flock entr \
      hyperfine noglob nocorrect xargs parallel su runuser sg script unbuffer systemd-run npx pnpx bunx uvx uv poetry \
      pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox valgrind perf gosu su-exec fakeroot proxychains \
-     foreach-object start-process coproc then winpty rtk wsl watchexec git-annex";
+     start-process coproc then winpty rtk wsl watchexec git-annex";
+/// Modules of Python with a row.
+const MODULES: NameList =
+    "http.server SimpleHTTPServer pytest zipfile tarfile timeit cProfile pdb trace";
 /// Programs with subcommands, some of which run a program of a package or a container.
 pub(super) const LAUNCHERS: NameList = "bun bunx bundle cargo docker kubectl mise nerdctl npm npx nix nix-shell pdm pipenv pipx \
      pnpm pnpx podman poetry rye uv uvx yarn";
@@ -241,10 +244,9 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     let row = row(&name, words.get(1).map(Field::text).as_deref());
     if is_listed("python pypy py", &name) {
         // `python -m http.server`
-        let mut options = words[1..].iter().map(Field::text);
-        let module = options.position(|text| text == "-m" || !text.starts_with('-'))?;
-        return (words[module + 1].text() == "-m" && words.len() > module + 2)
-            .then_some(module + 2);
+        let module = words.iter().position(|word| word.text() == "-m")? + 1;
+        let name = words.get(module).map(Field::text).unwrap_or_default();
+        return has(MODULES, &name).then_some(module);
     }
     // `docker cp` does not run `cp`.
     if !has(WRAPPERS, &name) || row.is_some_and(|row| row.has_field("subcommands")) {

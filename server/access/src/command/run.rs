@@ -10,6 +10,7 @@ use super::{
     flow,
     judge::Writes,
     programs::{self, Arguments, Program, Use, has, program_name},
+    scripts::powershell,
     syntax::DeniedName,
     tree,
 };
@@ -54,17 +55,24 @@ impl Checker<'_> {
                 self.run(&command, &mut state.clone());
             }
         }
-        if let Some(rest) = text.strip_prefix(['%', '{']) {
-            // `% {gc $_}`
-            let inner = (!rest.is_empty()).then(|| first.skip(1));
-            let words: Vec<Field> = inner.into_iter().chain(words[1..].to_vec()).collect();
-            return self.run(&words, state);
+        if let Some(command) = powershell::in_block(words) {
+            return self.run_block(&command, words, state);
         }
         if first.has_unknown() || first.has_glob() {
-            for word in words {
+            if !first.names.is_empty() && first.units.len() > 1 {
+                // `$_.Name` prints.
+                return state.stdin.clone();
+            }
+            // `$x = gc $_`
+            let is_assignment = words.get(1).is_some_and(|word| word.text() == "=");
+            for word in words
+                .iter()
+                .filter(|it| !is_assignment || it.names.is_empty())
+            {
                 self.use_field(word, Use::Read, "a program", state);
             }
-            return self.run(&words[1..], &mut state.clone());
+            let rest = &words[if is_assignment { 2 } else { 1 }..];
+            return self.run(rest, &mut state.clone());
         }
         if text.contains(['/', '\\', '.']) {
             self.use_field(first, Use::Read, &name, state);
@@ -149,12 +157,19 @@ impl Checker<'_> {
             "find" => self.find(words, state),
             "git" => self.git(words, state),
             "xargs" | "parallel" => self.run_with_input(words, state),
-            // Their patterns match hidden files, also in quotes.
-            _ if has(programs::POWERSHELL, &name) && !state.dotglob => {
+            // Their patterns match hidden files, also in quotes, and they read the files that are their input.
+            _ if has(programs::POWERSHELL, &name)
+                && (!state.dotglob || !state.stdin.is_empty()) =>
+            {
                 let mut inner = state.clone();
                 inner.dotglob = true;
-                let words: Vec<Field> = words.iter().map(Field::with_quoted_globs).collect();
-                self.run(&words, &mut inner)
+                let words = words.iter().map(Field::with_quoted_globs);
+                if inner.stdin.is_empty() {
+                    return self.run(&words.collect::<Vec<_>>(), &mut inner);
+                }
+                let xargs = std::iter::once(Field::quoted("xargs"));
+                let words: Vec<Field> = xargs.chain(words).collect();
+                self.run_with_input(&words, &mut inner)
             }
             "trap" => self.script(
                 &rest.first().map(Field::text).unwrap_or_default(),

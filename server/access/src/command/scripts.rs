@@ -252,11 +252,8 @@ impl Checker<'_> {
         } else if code_reads(program, code) {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
-            let mut names = names_in_code(program, &with_joined_paths(code));
-            if !cfg!(windows) {
-                // A regular expression: `process\.env`.
-                names.retain(|name| !name.contains("\\."));
-            }
+            let mut names = names_in_code(program, code);
+            names.extend(names_in_code(program, &with_joined_paths(code)));
             // `__DIR__ . '/x'`, `process.cwd() + '/x'`
             let joined = |name: &String| Some(name.strip_prefix('/')?.to_owned());
             names.extend(names.iter().filter_map(joined).collect::<Vec<_>>());
@@ -275,7 +272,9 @@ impl Checker<'_> {
                 }
             }
             let is_text = |name: &&String| {
-                name.contains(char::is_whitespace) && !self.judge.exists(name, dirs)
+                // A regular expression: `process\.env`.
+                !cfg!(windows) && name.contains("\\.")
+                    || name.contains(char::is_whitespace) && !self.judge.exists(name, dirs)
             };
             let names: Vec<&String> = names.iter().filter(|name| !is_text(name)).collect();
             for name in &names {
@@ -409,8 +408,8 @@ fn lists_of_words(code: &str) -> Vec<String> {
 
 /// Returns whether a string between these parts of code is given to a function that does not open it as a file.
 fn is_text_argument(before: &str, after: &str) -> bool {
-    const FUNCTIONS: &str = "endswith exist exists existssync getsize includes indexof isdir isfile log lstat match print println replace \
-                             replaceall search size split startswith stat statsync sub gsub";
+    const FUNCTIONS: &str = "endswith exists existssync includes indexof isdir isfile log match print println replace replaceall search split startswith sub gsub";
+    const METHODS: &str = "exist getsize lstat size stat statsync";
     // `'.env' in text` of Python
     if after.trim_start().starts_with("in ") {
         return true;
@@ -440,7 +439,9 @@ fn is_text_argument(before: &str, after: &str) -> bool {
     // `os.replace(a, b)` and `a.replace(b)` of a path move a file.
     let is_one_of = before.trim_end().ends_with(',') || after.trim_start().starts_with(',');
     let moves = name == "replace" && (!is_one_of || before[..at].ends_with("os.replace"));
-    has(FUNCTIONS, &name.to_lowercase()) && !moves
+    let is_method = before[..at - name.len()].ends_with('.');
+    let name = name.to_lowercase();
+    (has(FUNCTIONS, &name) || is_method && has(METHODS, &name)) && !moves
 }
 
 /// Returns whether code contains a word of functions that read files or run programs.

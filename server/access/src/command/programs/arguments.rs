@@ -149,6 +149,7 @@ impl Arguments {
                 }
                 if operands.len() < MAX_VERBS && has(program.get("tree"), &text) {
                     self.options.push((text, None));
+                    self.uses.push((word.clone(), Use::Read));
                     continue;
                 }
                 is_sure &= !word.has_unknown() || word.known().is_some();

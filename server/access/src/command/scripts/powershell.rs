@@ -4,7 +4,8 @@
 use crate::command::{
     Checker, State,
     expand::{Field, Output, literal},
-    programs::{Arguments, NameList, has, program_name},
+    flow,
+    programs::{Arguments, NameList, Use, has, program_name},
 };
 
 /// Commands that list files, and others that also do so elsewhere.
@@ -71,6 +72,36 @@ impl Checker<'_> {
             self.deny_names(&names, &format!("`{reader}` would read"));
         }
     }
+
+    /// Runs the first command of a block, whose words begin with it or with a part of its start.
+    pub(in crate::command) fn run_block(
+        &mut self,
+        command: &[Field],
+        words: &[Field],
+        state: &mut State,
+    ) -> Output {
+        if is_for_each(&words[0]) && opens_files(command) {
+            for field in flow::fields_of(&state.stdin) {
+                self.use_field(&field, Use::Read, "a method", state);
+            }
+        }
+        // `% { $_ }` prints.
+        match command.first().filter(|word| !word.names.is_empty()) {
+            Some(_) => state.stdin.clone(),
+            None => self.run(command, state),
+        }
+    }
+}
+
+/// Returns the words after the start of a block, or after a part of it: `% {gc $_}`.
+pub(in crate::command) fn in_block(words: &[Field]) -> Option<Vec<Field>> {
+    let (first, rest) = words.split_first()?;
+    let text = first.text();
+    let is_start =
+        is_for_each(first) || text.starts_with('{') || text.eq_ignore_ascii_case("-process");
+    let is_joined = text.len() > 1 && text.starts_with(['%', '{']);
+    let inner = is_joined.then(|| first.skip(1));
+    is_start.then(|| inner.into_iter().chain(rest.to_vec()).collect())
 }
 
 /// Returns the words of a command that lists files, in which variables are replaced.
@@ -95,7 +126,13 @@ fn lister(name: &str, words: &[&str], state: &State) -> Vec<Field> {
             (Some(Some(values)), _) => fields.extend(values.clone()),
             // In any folder.
             (Some(None), _) => fields.extend([".", "-recurse"].map(Field::quoted)),
-            (None, split) if recurses && !is_value && word.contains('*') && name != "git" => {
+            (None, split)
+                if recurses
+                    && !is_value
+                    && !word.starts_with('-')
+                    && word.contains('*')
+                    && name != "git" =>
+            {
                 let (folder, pattern) = split.unwrap_or((".", word));
                 fields.extend([folder, "-include", pattern].map(Field::quoted));
             }
@@ -109,6 +146,15 @@ fn lister(name: &str, words: &[&str], state: &State) -> Vec<Field> {
 pub(in crate::command) fn is_for_each(word: &Field) -> bool {
     let text = word.text().to_lowercase();
     has(FOR_EACH, &text) || text.starts_with("%{")
+}
+
+/// Returns whether a block calls .NET, or opens its item: `% { [IO.File]::ReadAllText($_) }`,
+/// `% { $_.OpenText() }`. Functions of `[IO.Path]` take names only.
+fn opens_files(words: &[Field]) -> bool {
+    words.iter().any(|word| {
+        let text = word.text().to_lowercase();
+        text.contains("::") && !text.contains("io.path]") || text.starts_with(".open")
+    })
 }
 
 /// Returns whether an operand is made of a variable, or a number.

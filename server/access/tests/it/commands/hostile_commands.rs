@@ -141,6 +141,8 @@ fn hostile_commands_terminate() {
         "cat ".to_owned() + &"${a[".repeat(4) + "b" + &"]}".repeat(4) + " .env",
         "cat ".to_owned() + &"${a:-\"".repeat(8) + "b" + &"\"}".repeat(8) + " .env",
         "cat {a,~}99999999999999999999 .env".to_owned(),
+        "git clone . out && cat ".to_owned() + &"a/".repeat(20_000) + "* .env",
+        "git clone . out && cat ".to_owned() + &"/*".repeat(20_000) + " .env",
         "\u{0}cat .env\u{0}".to_owned(),
         "\u{202e}cat .env".to_owned(),
         "cat .env \u{e4}://a".to_owned(),
