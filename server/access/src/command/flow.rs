@@ -512,7 +512,7 @@ pub(super) fn filter_names(
     }
     let pattern = patterns.join("|");
     let is_inverted = arguments.is_set("-v --invert --invert-match");
-    // Other lines than these match a part of a line, or are written in another way.
+    // Patterns in files, of another grammar, or that leave out whole words or lines: all names are kept.
     let is_whole = arguments.is_set("-w -x --word-regexp --line-regexp");
     let is_unknown = !is_extended && pattern.contains(['(', '{', '+', '?'])
         || pattern.contains('\n')

@@ -216,12 +216,8 @@ impl Arguments {
         words: &mut Peekable<impl Iterator<Item = &'a Field>>,
     ) {
         let is_powershell = program.has_field("powershell");
-        let lower = if is_powershell {
-            text.to_lowercase()
-        } else {
-            String::new()
-        };
-        let text = if is_powershell { &lower } else { text };
+        let lower = is_powershell.then(|| text.to_lowercase());
+        let text = lower.as_deref().unwrap_or(text);
         if is_powershell
             || text.starts_with("--")
             || (text.len() > 2 && is_whole_option(program, text))
@@ -359,11 +355,8 @@ fn full_name(program: &Program, given: &str) -> String {
     let lists = OPTIONS.split(' ').map(|key| program.get(key));
     let mut names = lists.flat_map(str::split_ascii_whitespace);
     let is_full = |name: &&str| *name == given;
-    let shortest = if program.has_field("powershell") {
-        2
-    } else {
-        5
-    };
+    let is_powershell = program.has_field("powershell");
+    let shortest = if is_powershell { 2 } else { 5 };
     let found = if names.clone().any(|name| is_full(&name)) {
         None
     } else {

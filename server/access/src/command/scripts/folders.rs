@@ -8,7 +8,7 @@ use crate::command::{
     scripts::{names_in_code, with_joined_paths},
     tree::{Entry, Search, Visit, search},
 };
-use crate::gitignore::glob::{Case, Subject, Syntax};
+use crate::gitignore::glob::{Case, Matcher, NoGlob, Subject, Syntax};
 
 /// Parts of calls that name the files of folders, in lower case and without blanks.
 const LISTERS: &str = "os.walk( path.walk walkdir importwalk listdir( scandir( glob( globsync( glob\" glob' iterdir( readdir \
@@ -87,9 +87,17 @@ impl Checker<'_> {
         if roots.is_empty() && (lists || is_command) {
             roots.push(".".to_owned());
         }
-        let matches = |name: &str, pattern: &String| {
-            let matcher = Syntax::git(Case::Sensitive).matcher(pattern.as_bytes(), Subject::Name);
-            matcher.is_ok_and(|matcher| matcher.is_match(name.as_bytes()))
+        let syntax = Syntax::git(Case::Sensitive);
+        let matchers = patterns
+            .iter()
+            .map(|it| syntax.matcher(it.as_bytes(), Subject::Name));
+        let matchers: Vec<Result<Matcher, NoGlob>> = matchers.collect();
+        // The matches of a pattern over a size limit are unknown.
+        let matches = |name: &str| {
+            matchers.iter().any(|matcher| match matcher {
+                Ok(matcher) => matcher.is_match(name.as_bytes()),
+                Err(why) => matches!(why, NoGlob::TooLarge),
+            })
         };
         let is_deep = has(DEEP);
         let visit = |entry: &Entry<'_>| {
@@ -97,8 +105,7 @@ impl Checker<'_> {
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy();
-            let is_used =
-                patterns.is_empty() || patterns.iter().any(|pattern| matches(&name, pattern));
+            let is_used = patterns.is_empty() || matches(&name);
             Visit {
                 uses: is_used,
                 is_wanted: false,
