@@ -121,27 +121,6 @@ impl TaskStore {
         })
     }
 
-    /// Undoes the last compaction. The messages before it become current again; later messages are
-    /// kept. Returns false if there is no compaction.
-    ///
-    /// # Errors
-    /// `notFound`, `busy`, `cancelled`, kind `storage`.
-    pub fn undo_compaction(
-        &self,
-        task: &TaskId,
-        meta: &EntryMeta,
-        cancel: &Cancel,
-    ) -> Result<bool, Error> {
-        self.commit(task, meta, cancel, |log, dir, lock| {
-            let Some(undone) = log.entries.without_compactions(None) else {
-                return Ok((false, None));
-            };
-            let written = append_undo(log, lock, &undone, None, meta)?;
-            write_history_file(dir, lock, &undone.truncation.history);
-            Ok((true, Some(written)))
-        })
-    }
-
     /// Undoes edits, truncation and compactions made after `timestamp`. Keeps all messages. Returns
     /// the remaining edits.
     ///
@@ -158,7 +137,7 @@ impl TaskStore {
             let now = log.conversation();
             let undone = timestamp
                 .as_f64()
-                .and_then(|time| log.entries.without_compactions(Some(time)));
+                .and_then(|time| log.entries.without_compactions(time));
             let truncation = log.entries.rolled_back(&now, undone.as_ref(), timestamp);
             let written = match &undone {
                 Some(undone) => {

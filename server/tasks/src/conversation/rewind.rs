@@ -105,25 +105,18 @@ impl Entries {
     }
 
     /// Undoes the compactions newer than `time`, from the newest backwards, and stops at the first
-    /// that is not newer. Without `time`, undoes only the newest. Returns `None` if there is none
-    /// to undo.
-    pub(in super::super) fn without_compactions(
-        &self,
-        time: Option<f64>,
-    ) -> Option<CompactionUndo> {
+    /// that is not newer. Returns `None` if there is none to undo.
+    pub(in super::super) fn without_compactions(&self, time: f64) -> Option<CompactionUndo> {
         let mut ancestry = self.ancestry(self.leaf);
         let mut undone = None;
         let mut later: Vec<usize> = Vec::new();
         while let Some(boundary) = ancestry.boundary.and_then(|index| self.entries.get(index)) {
-            if time.is_some_and(|time| boundary.time as f64 <= time) {
+            if boundary.time as f64 <= time {
                 break;
             }
             later.splice(0..0, ancestry.messages);
             ancestry = self.ancestry(boundary.parent);
             undone = Some(boundary.parent);
-            if time.is_none() {
-                break;
-            }
         }
         let leaf = self.uuid_at(undone?);
         let mut seen: HashSet<Uuid> = self.logged(&ancestry).map(|logged| logged.first).collect();

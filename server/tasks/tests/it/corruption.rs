@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write};
 
-use crate::support::{Scratch, append, at, at_time, compact, says, texts, turn};
+use crate::support::{Scratch, append, at, at_time, compact, says, texts, turn, undo_compaction};
 use sightline_base::cancel::Cancel;
 use sightline_tasks::{CommitResult, RewindPoint, TaskStore};
 
@@ -362,8 +362,7 @@ fn a_lost_undo_loses_no_messages() {
     append(&store, "t", &[&turn(16)], 9);
     assert_eq!(loaded(&store).0, compacted(17));
     assert_eq!(loaded(&scratch.again()), loaded(&store));
-    let undone = store.undo_compaction(&at("t"), &at_time(9), &Cancel::default());
-    assert!(undone.unwrap());
+    assert!(undo_compaction(&store, "t", 9));
     assert_eq!(loaded(&scratch.again()).0, turns(17));
 }
 
@@ -389,8 +388,7 @@ fn a_copy_without_its_original_is_kept() {
     let store = scratch.again();
     let compacted = [says("user", "summary"), turn(2), turn(3), turn(4)];
     assert_eq!(loaded(&store).0, compacted);
-    let undone = store.undo_compaction(&at("t"), &at_time(7), &Cancel::default());
-    assert!(undone.unwrap());
+    assert!(undo_compaction(&store, "t", 7));
     assert_eq!(loaded(&scratch.again()).0, turns(5));
 }
 

@@ -9,7 +9,7 @@ use sightline_conversation::Notices;
 use sightline_protocol::settings::ConversationProfile;
 use sightline_tasks::{Conversation, ResumeOptions, RewindPoint, TaskStore};
 
-use crate::support::{Scratch, at, at_time, says, texts, turn};
+use crate::support::{Scratch, at, at_time, says, texts, turn, undo_compaction};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/task-logs-0.1.0")
@@ -101,8 +101,8 @@ fn old_logs_are_changed() {
     let (task, meta, cancel) = (at("t"), at_time(900), Cancel::default());
     for_each_log(|name, log, expected| {
         let scratch = task_with(log);
-        let undoes = scratch.store.undo_compaction(&task, &meta, &cancel);
-        assert_eq!(undoes.unwrap(), expected["undoes"], "{name}");
+        let undoes = undo_compaction(&scratch.store, "t", 900);
+        assert_eq!(undoes, expected["undoes"], "{name}");
         assert_same(&state(&scratch.again()), &expected["undone"], name);
         for (time, number) in TIMES.iter().zip(0..) {
             let scratch = task_with(log);

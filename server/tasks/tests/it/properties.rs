@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::support::{Scratch, at, raw, says, texts};
+use crate::support::{Scratch, at, raw, says, texts, undo_compaction};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{json, value::RawValue};
 use sightline_base::cancel::Cancel;
@@ -166,7 +166,7 @@ impl Run {
             }
             Step::Compact { retained } => self.compact(count.saturating_sub(*retained)),
             Step::UndoCompaction => {
-                let undone = store.undo_compaction(&task, &meta, &cancel).unwrap();
+                let undone = undo_compaction(&store, "t", self.now);
                 assert_eq!(undone, self.model.undo_compaction());
             }
             Step::Rewind { nth, by_time } => {

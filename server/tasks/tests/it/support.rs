@@ -157,3 +157,17 @@ pub(crate) fn compact(
         &Cancel::default(),
     )
 }
+
+/// Rolls back to before the last compaction. Returns false if there is none.
+pub(crate) fn undo_compaction(store: &TaskStore, id: &str, now: i64) -> bool {
+    let cancel = Cancel::default();
+    let seen = store.load(&at(id), &cancel).unwrap();
+    if seen.info.compactions == 0 {
+        return false;
+    }
+    // Its summary comes first.
+    let before = seen.messages[0].time - 1;
+    let rolled = store.rollback(&at(id), &before.into(), &at_time(now), &cancel);
+    rolled.unwrap();
+    true
+}
