@@ -18,27 +18,6 @@ use super::{TaskStore, index::IndexEntry, log::LOG_FILE};
 const RECENT_MILLIS: i64 = 60 * 60 * 1000;
 const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Limits on stored tasks. `None` means no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RetentionLimits {
-    /// Maximum days since the last update. The last updated conversation is kept.
-    pub max_age_days: Option<u32>,
-    /// Maximum number of tasks. The last updated conversation is kept.
-    pub max_count: Option<u32>,
-    /// Maximum total size, in bytes. The last updated conversation is kept.
-    pub max_bytes: Option<u64>,
-}
-
-impl From<TaskSettings> for RetentionLimits {
-    fn from(settings: TaskSettings) -> Self {
-        Self {
-            max_age_days: settings.max_age_days,
-            max_count: settings.max_count,
-            max_bytes: settings.max_bytes,
-        }
-    }
-}
-
 /// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrunedTasks {
@@ -65,14 +44,14 @@ impl TaskStore {
     /// `cancelled`, kind `storage`.
     pub fn prune(
         &self,
-        limits: &RetentionLimits,
+        limits: &TaskSettings,
         is_in_use: &dyn Fn(&TaskId) -> bool,
         now: i64,
         cancel: &Cancel,
     ) -> Result<PrunedTasks, Error> {
         let mut pruned = PrunedTasks::default();
         self.storage.sweep_deleted()?;
-        if *limits == RetentionLimits::default() {
+        if *limits == TaskSettings::default() {
             return Ok(pruned);
         }
         let mut bytes = 0_u64;

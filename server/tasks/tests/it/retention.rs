@@ -11,10 +11,12 @@ use crate::support::{Scratch, at, raw, says, turn};
 use serde_json::{Value, json};
 use sightline_base::{cancel::Cancel, storage::Storage};
 use sightline_conversation::{ContextHistory, DeletedRange, Notices};
-use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
+use sightline_protocol::{
+    error::ErrorKind,
+    settings::{ConversationProfile, TaskSettings},
+};
 use sightline_tasks::{
-    CommitResult, EntryMeta, EntryOrigin, ResumeOptions, ResumedTask, RetentionLimits,
-    TruncationState,
+    CommitResult, EntryMeta, EntryOrigin, ResumeOptions, ResumedTask, TruncationState,
 };
 
 const MINUTE: i64 = 60_000;
@@ -294,7 +296,7 @@ fn kept(scratch: &Scratch) -> Vec<String> {
     listed.into_iter().map(|task| task.task_id).collect()
 }
 
-fn prune(scratch: &Scratch, limits: RetentionLimits) -> Vec<String> {
+fn prune(scratch: &Scratch, limits: TaskSettings) -> Vec<String> {
     let pruned = scratch
         .store
         .prune(&limits, &|_| false, 100 * DAY, &Cancel::default())
@@ -328,22 +330,22 @@ fn set_modified(file: &Path, millis: i64) {
 #[test]
 fn tasks_are_pruned_by_age_count_and_size() {
     let scratch = five();
-    assert_eq!(prune(&scratch, RetentionLimits::default()), [""; 0]);
-    let by_age = RetentionLimits {
+    assert_eq!(prune(&scratch, TaskSettings::default()), [""; 0]);
+    let by_age = TaskSettings {
         max_age_days: Some(8),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, by_age), ["t1"]);
     assert_eq!(prune(&scratch, by_age), [""; 0]);
-    let by_count = RetentionLimits {
+    let by_count = TaskSettings {
         max_count: Some(3),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, by_count), ["t2"]);
     let two = scratch.log("t5").len() + scratch.log("t4").len();
-    let by_bytes = |max| RetentionLimits {
+    let by_bytes = |max| TaskSettings {
         max_bytes: Some(max),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, by_bytes(two as u64)), ["t3"]);
     assert_eq!(kept(&scratch), ["t5", "t4"]);
@@ -357,9 +359,9 @@ fn a_task_being_written_is_not_pruned() {
     let scratch = five();
     let storage = Storage::open(&scratch.data()).unwrap();
     let lock = storage.task(&at("t1")).lock().unwrap();
-    let none = RetentionLimits {
+    let none = TaskSettings {
         max_count: Some(1),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, none), ["t4", "t3", "t2"]);
     drop(lock);
@@ -368,7 +370,7 @@ fn a_task_being_written_is_not_pruned() {
 
 #[test]
 fn the_newest_conversation_is_never_pruned() {
-    let none = RetentionLimits {
+    let none = TaskSettings {
         max_age_days: Some(0),
         max_count: Some(0),
         max_bytes: Some(0),
@@ -383,14 +385,14 @@ fn the_newest_conversation_is_never_pruned() {
 fn an_imported_old_conversation_is_recent() {
     let scratch = five();
     written_at(&scratch, "t1", 99 * DAY);
-    let by_age = RetentionLimits {
+    let by_age = TaskSettings {
         max_age_days: Some(6),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, by_age), ["t3", "t2"]);
-    let by_count = RetentionLimits {
+    let by_count = TaskSettings {
         max_count: Some(1),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, by_count), ["t5", "t4"]);
     assert_eq!(kept(&scratch), ["t1"]);
@@ -407,9 +409,9 @@ fn tasks_with_only_tracker_files_are_pruned() {
     fs::write(scratch.path("tracked").join("tracked_files.json"), "[]").unwrap();
     // It was just written according to the real clock, so it is in use, and it has no
     // conversation.
-    let none = RetentionLimits {
+    let none = TaskSettings {
         max_count: Some(0),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     assert_eq!(prune(&scratch, none), ["t4", "t3", "t2", "t1"]);
     assert!(scratch.path("tracked").exists());

@@ -19,8 +19,11 @@ use sightline_base::{
 };
 use sightline_context::tracker::Tracker;
 use sightline_conversation::tokens::Calibration;
-use sightline_protocol::{environment::Mode, settings::Secrets};
-use sightline_tasks::{RetentionLimits, TaskStore, load_calibration, store_calibration};
+use sightline_protocol::{
+    environment::Mode,
+    settings::{Secrets, TaskSettings},
+};
+use sightline_tasks::{TaskStore, load_calibration, store_calibration};
 use sightline_testing::special_files::{SpecialFile, files, replace_each, scratch};
 
 /// Creates a complete data directory at `made` below `base`. Returns its files of tasks.
@@ -79,9 +82,9 @@ fn use_tasks(base: &Path) {
     let _ = store.import(&base.join("data/tasks/t2"), Some(&at("t3")), 7, &cancel);
     let message = crate::support::raw(&turn(2));
     let _ = store.append(&id, &[&message], &crate::support::at_time(8), &cancel);
-    let limits = RetentionLimits {
+    let limits = TaskSettings {
         max_count: Some(0),
-        ..RetentionLimits::default()
+        ..TaskSettings::default()
     };
     let _ = store.prune(&limits, &|_| false, i64::MAX / 2, &cancel);
     let _ = store.delete(&id);

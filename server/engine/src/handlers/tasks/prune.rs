@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sightline_base::{cancel::Cancel, clock::now_millis, storage::TaskId};
-use sightline_tasks::RetentionLimits;
+use sightline_protocol::settings::TaskSettings;
 
 use crate::{
     handlers::checkpoint::prune_checkpoints::forget_tasks, jobs::all_task_keys, services::Services,
@@ -12,8 +12,8 @@ use crate::{
 
 /// Schedules the deletion, if there are limits.
 pub fn schedule(services: &Arc<Services>, settings: &Settings) {
-    let limits = RetentionLimits::from(settings.tasks);
-    if limits == RetentionLimits::default() {
+    let limits = settings.tasks;
+    if limits == TaskSettings::default() {
         return;
     }
     let worker = services.clone();
