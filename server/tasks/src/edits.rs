@@ -142,14 +142,14 @@ impl TaskStore {
             let written = match &undone {
                 Some(undone) => {
                     let changed = (*undone.truncation != truncation)
-                        .then(|| truncation.to_record(timestamp, &undone.before));
+                        .then(|| truncation.to_logged(timestamp, &undone.before));
                     Some(append_undo(log, lock, undone, changed, meta)?)
                 }
                 None if *now.truncation == truncation => None,
                 None => {
                     let leaf = log.entries.leaf();
                     let mut line = LogLine::system(leaf, meta.now, &meta.origin, ROLLBACK);
-                    line.truncation = Some(truncation.to_record(timestamp, &now.uuids()));
+                    line.truncation = Some(truncation.to_logged(timestamp, &now.uuids()));
                     Some(log.append(lock, &[line])?)
                 }
             };
@@ -196,7 +196,7 @@ impl TaskStore {
             // Otherwise the entries before it record the truncation.
             let truncation = past.unlogged.as_ref();
             line.truncation =
-                truncation.map(|truncation| truncation.to_record(&0.into(), &past.messages));
+                truncation.map(|truncation| truncation.to_logged(&0.into(), &past.messages));
             let (id, written) = append_branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })
@@ -256,7 +256,7 @@ fn append_undo(
     log: &mut Log,
     lock: &TaskLock,
     undone: &CompactionUndo,
-    truncation: Option<super::entry::truncation_record::TruncationRecord>,
+    truncation: Option<super::entry::truncation_record::LoggedTruncation>,
     meta: &EntryMeta,
 ) -> Result<UnsyncedWrite, Error> {
     let mut line = LogLine::system(undone.leaf, meta.now, &meta.origin, COMPACT_UNDO);

@@ -9,6 +9,7 @@ use sightline_base::{cancel::Cancel, storage::TaskId};
 
 use crate::error::Error;
 use sightline_context::tracker::{METADATA_FILE, is_metadata};
+use sightline_conversation::{ContextHistory, DeletedRange};
 
 use super::{
     TaskStore,
@@ -36,8 +37,8 @@ struct ExportDocument<'a> {
     cwd: Option<&'a str>,
     git_branch: Option<&'a str>,
     messages: Vec<&'a RawValue>,
-    deleted_range: Option<[i64; 2]>,
-    context_history: Value,
+    deleted_range: Option<DeletedRange>,
+    context_history: &'a ContextHistory,
     task_metadata: Option<Box<RawValue>>,
     /// All entries, including those that are not current.
     log: Vec<Box<RawValue>>,
@@ -69,8 +70,8 @@ impl TaskStore {
             cwd: facts.cwd.as_deref(),
             git_branch: facts.git_branch.as_deref(),
             messages: conversation.raw_messages(),
-            deleted_range: conversation.truncation.deleted_range.map(|range| range.0),
-            context_history: conversation.truncation.history.clone().into_value(),
+            deleted_range: conversation.truncation.deleted_range,
+            context_history: &conversation.truncation.history,
             task_metadata: metadata.and_then(|text| allowed_metadata(&text, may_name)),
             log: self.log_entries(task, cancel)?,
         };

@@ -423,7 +423,7 @@ fn build_log(
         let uuids: Vec<Uuid> = lines.iter().map(|line| line.uuid).collect();
         let mut line = LogLine::system(None, meta.now, &meta.origin, TRUNCATION);
         line.truncation =
-            Some(truncation.to_record(truncated_at.unwrap_or(&meta.now.into()), &uuids));
+            Some(truncation.to_logged(truncated_at.unwrap_or(&meta.now.into()), &uuids));
         lines.push(line);
     }
     link_lines(&mut lines, None);

@@ -55,7 +55,7 @@ pub use entry::EntryOrigin;
 pub use entry::truncation_record::TruncationState;
 pub use import::ImportedTask;
 pub use resume::{ResumeOptions, ResumedTask};
-pub use retention::{PrunedTasks, RetentionLimits};
+pub use retention::PrunedTasks;
 
 use entry::{LogLine, TRUNCATION};
 use log::{Log, not_found, write_history_file};
@@ -189,7 +189,7 @@ impl TaskStore {
                 return Ok((CommitResult::Stored, None));
             }
             let mut line = LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
-            line.truncation = Some(truncation.to_record(time, &now.uuids()));
+            line.truncation = Some(truncation.to_logged(time, &now.uuids()));
             let written = log.append(lock, &[line])?;
             write_history_file(dir, lock, &truncation.history);
             Ok((CommitResult::Stored, Some(written)))
@@ -260,7 +260,7 @@ impl TaskStore {
                 let now = log.conversation();
                 let mut line =
                     LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
-                line.truncation = Some(now.truncation.to_record(&0.into(), &now.uuids()));
+                line.truncation = Some(now.truncation.to_logged(&0.into(), &now.uuids()));
                 // Becomes durable with the decision.
                 let _ = log.append(lock, &[line])?;
             }

@@ -295,12 +295,9 @@ impl From<io::Error> for ReadError {
 /// Kind `storage`.
 fn unlogged_truncation(dir: &TaskDir) -> Result<TruncationState, Error> {
     let text = dir.read(HISTORY_FILE)?.unwrap_or_default();
-    let history = serde_json::from_slice(&text).ok();
     Ok(TruncationState {
         deleted_range: None,
-        history: history
-            .and_then(|value| ContextHistory::from_value(value).ok())
-            .unwrap_or_default(),
+        history: serde_json::from_slice(&text).unwrap_or_default(),
     })
 }
 

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Number, Value, json};
 
 use crate::error::Error;
@@ -167,12 +168,18 @@ impl ContextHistory {
         changed
     }
 
-    /// Removes the edits of the messages from index `first` on.
-    pub fn remove_from(&mut self, first: usize) {
-        self.messages
-            .entries
-            .retain(|(message, _)| *message < first);
-        self.messages.rebuild_index();
+    /// Returns the indexes of the edited messages.
+    pub fn edited(&self) -> impl Iterator<Item = usize> {
+        self.messages.entries.iter().map(|(message, _)| *message)
+    }
+
+    /// Moves the edits of each message to the index that `new` returns, or removes them.
+    pub fn reindex(&mut self, new: impl Fn(usize) -> Option<usize>) {
+        for (message, edits) in std::mem::take(&mut self.messages).entries {
+            if let Some(message) = new(message) {
+                self.messages.set(message, edits);
+            }
+        }
     }
 
     pub(super) fn message(&self, message: usize) -> Option<&MessageEdits> {
@@ -187,6 +194,18 @@ impl ContextHistory {
         };
         let edits = self.messages.get_or_add(message, new);
         edits.blocks.get_or_add(block, Vec::new).push(update);
+    }
+}
+
+impl Serialize for ContextHistory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.clone().into_value().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContextHistory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_value(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -239,10 +258,6 @@ impl<T> InsertionOrderedMap<T> {
 
     fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         self.entries.retain_mut(|(_, value)| keep(value));
-        self.rebuild_index();
-    }
-
-    fn rebuild_index(&mut self) {
         let keys = self.entries.iter().enumerate();
         self.positions = keys.map(|(position, (key, _))| (*key, position)).collect();
     }
@@ -307,9 +322,10 @@ mod tests {
     }
 
     #[test]
-    fn remove_from_keeps_earlier_messages_accessible() {
-        let mut history = read("[[5,[0,[]]],[3,[0,[]]],[2,[9,[]]]]").unwrap();
-        history.remove_from(3);
+    fn reindexed_messages_stay_accessible() {
+        let mut history = read("[[5,[0,[]]],[3,[0,[]]],[1,[9,[]]]]").unwrap();
+        history.reindex(|index| (index < 3).then_some(index + 1));
+        assert_eq!(history.edited().collect::<Vec<_>>(), [2]);
         assert!(history.message(5).is_none() && history.message(3).is_none());
         assert_eq!(history.message(2).unwrap().kind, 9);
         let update = Update::text(&Number::from(1), "new".to_owned(), None);

@@ -1,12 +1,13 @@
 //! The range of messages left out, and how it grows.
 
+use serde::{Deserialize, Serialize};
 use sightline_protocol::conversation::Keep;
 
 use crate::wire::Role;
 
 /// First and last index of the messages left out, both inclusive. The first two messages are
 /// always kept, so a range that ends before index 2 is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletedRange(pub [i64; 2]);
 
 impl DeletedRange {

@@ -100,7 +100,9 @@ impl Entries {
             .filter_map(|entry| entry.truncation.as_ref());
         let first = logged.next().filter(|first| first.is_from_unlogged())?;
         let mut truncation = TruncationState::clone(&first.resolve(messages));
-        truncation.history.remove_from(messages.len());
+        truncation
+            .history
+            .reindex(|index| (index < messages.len()).then_some(index));
         Some(truncation)
     }
 

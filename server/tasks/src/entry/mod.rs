@@ -26,7 +26,7 @@ use sightline_base::limits::MAX_ENTRY_BYTES;
 use sightline_protocol::compaction::CompactionTrigger;
 use uuid::Uuid;
 
-use self::truncation_record::{LoggedTruncation, TruncationRecord};
+use self::truncation_record::LoggedTruncation;
 use crate::error::Error;
 use sightline_conversation::{
     Outline,
@@ -130,7 +130,7 @@ pub(crate) struct LogLine<'a> {
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) messages: Vec<MessageLine<'a>>,
     #[serde(rename = "masks")]
-    pub(crate) truncation: Option<TruncationRecord>,
+    pub(crate) truncation: Option<LoggedTruncation>,
     pub(crate) previous_leaf: Option<Uuid>,
 }
 
@@ -305,10 +305,6 @@ impl LogEntry {
     /// Parses a line. Returns `None` if it is not a valid entry.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let line: LogLine<'_> = serde_json::from_slice(line).ok()?;
-        let truncation = match line.truncation {
-            Some(truncation) => Some(truncation.read()?),
-            None => None,
-        };
         let compaction = line.compact_metadata.unwrap_or_default();
         let is_compacted = line.is_compact_summary || compaction.copy_of.is_some();
         let own = line.message.map(|message| MessageLine {
@@ -341,7 +337,7 @@ impl LogEntry {
             is_rewind: matches!(line.subtype.as_deref(), Some(REWIND | REWIND_UNDO)),
             is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
             old_part,
-            truncation,
+            truncation: line.truncation,
             previous_leaf: line.previous_leaf,
         })
     }

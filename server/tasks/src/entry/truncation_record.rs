@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::Number;
 use serde_with::skip_serializing_none;
 use uuid::Uuid;
 
@@ -26,50 +26,19 @@ pub struct TruncationState {
     pub history: ContextHistory,
 }
 
-/// Truncation as logged.
-#[derive(Clone, Debug, Default)]
+/// Truncation as logged, from an entry on. Stored under the name `masks`.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct LoggedTruncation {
     pub(crate) deleted_range: Option<DeletedRange>,
+    #[serde(default, rename = "contextHistory")]
     pub(crate) history: ContextHistory,
     /// Timestamp of the edits made with it.
-    pub(crate) time: Option<Number>,
-    pub(crate) anchors: BTreeMap<usize, Uuid>,
-}
-
-/// The truncation from an entry on. Stored under the name `masks`.
-#[skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TruncationRecord {
-    pub(crate) deleted_range: Option<[i64; 2]>,
-    #[serde(default = "no_history")]
-    pub(crate) context_history: Value,
-    /// Timestamp of the edits made with this entry.
     pub(crate) time: Option<Number>,
     /// Ids of the messages that the indexes refer to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) anchors: BTreeMap<usize, Uuid>,
-}
-
-fn no_history() -> Value {
-    Value::Array(Vec::new())
-}
-
-impl TruncationRecord {
-    pub(crate) fn read(self) -> Option<LoggedTruncation> {
-        Some(LoggedTruncation {
-            deleted_range: self.deleted_range.map(DeletedRange),
-            history: ContextHistory::from_value(self.context_history).ok()?,
-            time: self.time,
-            anchors: self.anchors,
-        })
-    }
-}
-
-/// Returns the indexes of the messages that `history` edits.
-fn edited_indexes(history: &Value) -> impl Iterator<Item = usize> {
-    let entries = history.as_array().into_iter().flatten();
-    entries.filter_map(|entry| usize::try_from(entry.get(0)?.as_u64()?).ok())
 }
 
 /// Returns the last index of a range that is not empty.
@@ -81,18 +50,19 @@ fn last_index(range: Option<DeletedRange>) -> Option<usize> {
 
 impl TruncationState {
     /// Converts to the stored form, for a conversation with these messages.
-    pub(crate) fn to_record(&self, time: &Number, messages: &[Uuid]) -> TruncationRecord {
-        let context_history = self.history.clone().into_value();
+    pub(crate) fn to_logged(&self, time: &Number, messages: &[Uuid]) -> LoggedTruncation {
         let last = last_index(self.deleted_range);
-        let meant = edited_indexes(&context_history)
+        let meant = self
+            .history
+            .edited()
             .chain(last)
             .chain(last.map(|last| last.saturating_add(1)));
         let anchors = meant
             .filter_map(|index| Some((index, *messages.get(index)?)))
             .collect();
-        TruncationRecord {
-            deleted_range: self.deleted_range.map(|range| range.0),
-            context_history,
+        LoggedTruncation {
+            deleted_range: self.deleted_range,
+            history: self.history.clone(),
             time: Some(time.clone()),
             anchors,
         }
@@ -126,26 +96,11 @@ impl LoggedTruncation {
     fn realign(&self, truncation: &mut TruncationState, messages: &[Uuid]) {
         let positions: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
         let new_index = |index: usize| positions.get(self.anchors.get(&index)?).copied();
-        let mut history = std::mem::take(&mut truncation.history).into_value();
-        if let Value::Array(entries) = &mut history {
-            entries.retain_mut(|entry| {
-                let index = entry
-                    .get(0)
-                    .and_then(Value::as_u64)
-                    .and_then(|index| usize::try_from(index).ok())
-                    .filter(|index| self.anchors.contains_key(index));
-                let Some(index) = index else {
-                    return true;
-                };
-                // The edit of a lost message is dropped.
-                let (Some(now), Some(stored)) = (new_index(index), entry.get_mut(0)) else {
-                    return false;
-                };
-                *stored = Value::from(now);
-                true
-            });
-        }
-        truncation.history = ContextHistory::from_value(history).unwrap_or_default();
+        // The edit of a lost message is dropped.
+        truncation.history.reindex(|index| {
+            let is_anchored = self.anchors.contains_key(&index);
+            (!is_anchored).then_some(index).or_else(|| new_index(index))
+        });
         let Some(last) = last_index(truncation.deleted_range) else {
             return;
         };
@@ -176,25 +131,18 @@ mod tests {
             deleted_range: Some(DeletedRange([2, 5])),
             history: ContextHistory::from_value(history).unwrap(),
         };
-        let line = truncation.to_record(&5.into(), &messages);
+        let logged = truncation.to_logged(&5.into(), &messages);
         assert_eq!(
-            line.anchors.keys().copied().collect::<Vec<_>>(),
+            logged.anchors.keys().copied().collect::<Vec<_>>(),
             [1, 4, 5, 6, 7]
         );
-        let logged = LoggedTruncation {
-            deleted_range: truncation.deleted_range,
-            history: truncation.history.clone(),
-            time: None,
-            anchors: line.anchors,
-        };
         assert_eq!(*logged.resolve(&messages), truncation);
         let seen = |lost: usize| {
             let mut left = messages.clone();
             left.remove(lost);
             let truncation = logged.resolve(&left);
-            let history = truncation.history.clone().into_value();
-            let edited_indexes: Vec<usize> = edited_indexes(&history).collect();
-            (truncation.deleted_range.unwrap().0[1], edited_indexes)
+            let edited: Vec<usize> = truncation.history.edited().collect();
+            (truncation.deleted_range.unwrap().0[1], edited)
         };
         assert_eq!(seen(9), (5, vec![1, 4, 7]));
         assert_eq!(seen(7), (5, vec![1, 4]));
