@@ -96,9 +96,9 @@ pub enum Error {
     /// Another process holds the lock of a task.
     #[error("task {0} is being written by another process; try again")]
     TaskLocked(String),
-    /// A configuration file of the user cannot be read or written.
+    /// Another operation failed.
     #[error("{1}")]
-    ConfigFile(ErrorKind, String),
+    Failed(ErrorKind, String),
     /// I/O on the data directory failed.
     #[error(
         "cannot {action} {}: {source}; check its permissions and free space, or set storage.path to another directory",
@@ -169,7 +169,7 @@ impl Error {
             Self::Replaced(_) | Self::TaskExists(_) => ErrorKind::Conflict,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::TaskLocked(_) => ErrorKind::Busy,
-            Self::ConfigFile(kind, _) => *kind,
+            Self::Failed(kind, _) => *kind,
             Self::Storage { .. }
             | Self::Unusable { .. }
             | Self::StateFileTooLarge(_)
@@ -195,7 +195,7 @@ impl Error {
             | Self::InvalidParams(_)
             | Self::TaskExists(_)
             | Self::TaskLocked(_)
-            | Self::ConfigFile(..)
+            | Self::Failed(..)
             | Self::Storage { .. }
             | Self::Unusable { .. }
             | Self::StateFileTooLarge(_)

@@ -7,7 +7,6 @@
 //!
 //! Modules:
 //!
-//! - `error`: error type
 //! - `wire`: messages, scanned in place
 //! - `tokens`: token counts: exact for public encodings, bounded estimates otherwise, calibrated by
 //!   reported usage; a fast estimate without a tokenizer, for budgets
@@ -19,7 +18,6 @@
 
 pub mod compaction;
 mod context_window;
-pub mod error;
 pub mod model_info;
 mod provider_error;
 pub mod tokens;

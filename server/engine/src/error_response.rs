@@ -8,9 +8,7 @@ use std::{
 use serde_json::Value;
 use sightline_base::{error::Error as WorkspaceError, escape, limits};
 use sightline_checkpoint::error::Error as CheckpointError;
-use sightline_conversation::error::Error as ConversationError;
 use sightline_protocol::error::{ErrorData, ErrorKind};
-use sightline_tasks::error::Error as TaskError;
 
 use crate::error::Error;
 
@@ -46,24 +44,6 @@ impl From<CheckpointError> for Error {
                 shown.with_path(path.to_string())
             }
             _ => shown,
-        }
-    }
-}
-
-impl From<ConversationError> for Error {
-    fn from(error: ConversationError) -> Self {
-        match error {
-            ConversationError::Base(error) => error.into(),
-            other => Self::new(other.kind(), other.to_string()),
-        }
-    }
-}
-
-impl From<TaskError> for Error {
-    fn from(error: TaskError) -> Self {
-        match error {
-            TaskError::Base(error) => error.into(),
-            other => Self::new(other.kind(), other.to_string()),
         }
     }
 }
@@ -126,7 +106,7 @@ mod tests {
     use std::{io, path::PathBuf};
 
     use ErrorKind as Kind;
-    use sightline_base::{path::RelPath, storage::TaskId};
+    use sightline_base::path::RelPath;
     use sightline_protocol::access::AccessRule;
 
     use super::*;
@@ -233,6 +213,7 @@ mod tests {
             ),
             (E::TaskExists(f()), Kind::Conflict, None),
             (E::TaskLocked(f()), Kind::Busy, None),
+            (E::Failed(Kind::Internal, f()), Kind::Internal, None),
             (
                 E::Storage {
                     action: "write",
@@ -275,7 +256,6 @@ mod tests {
         for error in [
             Error::from(denied()),
             CheckpointError::from(denied()).into(),
-            ConversationError::from(denied()).into(),
         ] {
             let body = error_body(&Value::from(1), &error);
             let response: Value = serde_json::from_slice(&body).unwrap();
@@ -413,58 +393,5 @@ mod tests {
         let how = "changed".to_owned();
         let changed = Error::from(E::Changed { path, how });
         assert_eq!(changed.path.as_deref(), Some("a/b"));
-    }
-
-    #[test]
-    fn errors_of_conversations_have_their_codes() {
-        use ConversationError as E;
-        let why = || "why".to_owned();
-        let json = || serde_json::from_str::<u8>("x").unwrap_err();
-        for (error, kind) in [
-            (E::InvalidMessage(3), Kind::InvalidParams),
-            (E::InvalidParams(why()), Kind::InvalidParams),
-            (E::Conflict(why()), Kind::Conflict),
-            (
-                E::Encode {
-                    action: "write it",
-                    source: json(),
-                },
-                Kind::Internal,
-            ),
-            (E::Base(WorkspaceError::Cancelled), Kind::Cancelled),
-        ] {
-            let message = error.to_string();
-            assert_response(error, kind.code(), kind, &message);
-        }
-    }
-
-    #[test]
-    fn errors_of_tasks_have_their_codes() {
-        use TaskError as E;
-        let why = || "why".to_owned();
-        let task = TaskId::new("t").unwrap();
-        for (error, kind) in [
-            (E::InvalidParams(why()), Kind::InvalidParams),
-            (E::TaskNotFound(task), Kind::NotFound),
-            (E::NotFound(why()), Kind::NotFound),
-            (E::Conflict(why()), Kind::Conflict),
-            (E::MessageTooLarge, Kind::TooLarge),
-            (
-                E::Storage {
-                    action: "write",
-                    object: why(),
-                    source: full(),
-                },
-                Kind::Storage,
-            ),
-            (
-                E::Conversation(ConversationError::InvalidMessage(3)),
-                Kind::InvalidParams,
-            ),
-            (E::Base(WorkspaceError::Cancelled), Kind::Cancelled),
-        ] {
-            let message = error.to_string();
-            assert_response(error, kind.code(), kind, &message);
-        }
     }
 }

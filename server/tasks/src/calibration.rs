@@ -1,9 +1,12 @@
 //! The token calibration of a task, stored in its directory.
 
-use sightline_base::storage::{TaskDir, TaskLock};
+use sightline_base::{
+    error::Error,
+    storage::{TaskDir, TaskLock},
+};
 use sightline_conversation::tokens::Calibration;
 
-use crate::error::Error;
+use crate::failed;
 
 const CALIBRATION_FILE: &str = "calibration.json";
 
@@ -21,7 +24,6 @@ pub fn load_calibration(task: &TaskDir) -> Result<Calibration, Error> {
 /// # Errors
 /// Kind `storage`.
 pub fn store_calibration(calibration: &Calibration, task: &TaskLock) -> Result<(), Error> {
-    let text =
-        serde_json::to_vec(calibration).map_err(Error::storage("write", CALIBRATION_FILE))?;
-    Ok(task.write(CALIBRATION_FILE, &text)?)
+    let text = serde_json::to_vec(calibration).map_err(failed("write", CALIBRATION_FILE))?;
+    task.write(CALIBRATION_FILE, &text)
 }

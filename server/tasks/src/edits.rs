@@ -9,9 +9,10 @@ use std::{fmt, str::FromStr};
 use serde_json::{Number, value::RawValue};
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     storage::{TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
-use sightline_protocol::compaction::CompactionTrigger;
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
 use super::{
@@ -23,7 +24,6 @@ use super::{
     },
     log::{Log, write_history_file},
 };
-use crate::error::Error;
 use sightline_conversation::ContextHistory;
 
 /// A compaction to store.
@@ -180,7 +180,7 @@ impl TaskStore {
             let conflict = |why: &str| {
                 let why =
                     format!("cannot rewind task {task}: {why}; its conversation is unchanged");
-                Error::Conflict(why)
+                Error::Failed(ErrorKind::Conflict, why)
             };
             let past = log
                 .entries
@@ -216,9 +216,10 @@ impl TaskStore {
     ) -> Result<RewindId, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
-                Error::NotFound(format!(
-                    "task {task} has no rewind {id}; pass the id that a rewind returned"
-                ))
+                Error::Failed(
+                    ErrorKind::NotFound,
+                    format!("task {task} has no rewind {id}; pass the id that a rewind returned"),
+                )
             })?;
             let line = LogLine::system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
             let (id, written) = append_branch(log, dir, lock, line)?;

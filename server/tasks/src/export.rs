@@ -5,9 +5,9 @@ use std::io::BufReader;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 use serde_with::skip_serializing_none;
-use sightline_base::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, error::Error, storage::TaskId};
 
-use crate::error::Error;
+use crate::failed;
 use sightline_context::tracker::{METADATA_FILE, is_metadata};
 use sightline_conversation::{ContextHistory, DeletedRange};
 
@@ -15,7 +15,7 @@ use super::{
     TaskStore,
     entry::{
         LogEntry,
-        jsonl::{RawLine, for_each_line, trimmed},
+        jsonl::{for_each_line, trimmed},
     },
     log::{LOG_FILE, not_found},
 };
@@ -75,7 +75,7 @@ impl TaskStore {
             task_metadata: metadata.and_then(|text| allowed_metadata(&text, may_name)),
             log: self.log_entries(task, cancel)?,
         };
-        serde_json::to_string(&document).map_err(Error::storage("export", format!("task {task}")))
+        serde_json::to_string(&document).map_err(failed("export", format!("task {task}")))
     }
 
     /// Returns the valid lines of the log as written.
@@ -83,16 +83,13 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let (file, _) = dir.open_log(LOG_FILE)?.ok_or_else(|| not_found(task))?;
         let mut entries = Vec::new();
-        let read = for_each_line::<std::io::Error>(BufReader::new(file), |raw, _| {
-            let (RawLine::Complete(line) | RawLine::Partial(line)) = raw;
+        for_each_line(BufReader::new(file), cancel, |line, _, _| {
             let line = trimmed(line);
-            if !cancel.is_cancelled() && LogEntry::read(line).is_some() {
+            if LogEntry::read(line).is_some() {
                 entries.extend(serde_json::from_slice::<Box<RawValue>>(line));
             }
-            Ok(())
-        });
-        cancel.check()?;
-        read.map_err(Error::storage("read", format!("task {task}")))?;
+        })?
+        .map_err(failed("read", format!("task {task}")))?;
         Ok(entries)
     }
 }

@@ -13,11 +13,12 @@ use serde::{
 use serde_json::{Number, Value, value::RawValue};
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     limits::{MAX_ENTRY_BYTES, MAX_IMPORT_BYTES},
     storage::{TaskId, read_foreign},
 };
 use sightline_context::tracker::{METADATA_FILE, is_metadata};
-use sightline_protocol::task::Recovered;
+use sightline_protocol::{error::ErrorKind, task::Recovered};
 use uuid::Uuid;
 
 use super::{
@@ -28,7 +29,6 @@ use super::{
     link_lines,
     log::{HISTORY_FILE, LOG_FILE},
 };
-use crate::error::Error;
 use sightline_conversation::{
     ContextHistory, DeletedRange,
     wire::{BlockKind, Message, json::decode},
@@ -315,10 +315,13 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Err
     }
     cancel.check()?;
     let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_IMPORT_BYTES)?.ok_or_else(|| {
-        Error::NotFound(format!(
-            "{} contains neither {MESSAGES_FILE} nor {LOG_FILE}; pass the folder of one task",
-            dir.display()
-        ))
+        Error::Failed(
+            ErrorKind::NotFound,
+            format!(
+                "{} contains neither {MESSAGES_FILE} nor {LOG_FILE}; pass the folder of one task",
+                dir.display()
+            ),
+        )
     })?;
     let (entries, is_whole) = parse_array_prefix(&text);
     if !is_whole {
@@ -354,8 +357,12 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Err
 }
 
 fn from_export(path: &Path, now: i64) -> Result<ImportParts, Error> {
-    let text = read_foreign(path, MAX_IMPORT_BYTES)?
-        .ok_or_else(|| Error::NotFound(format!("file not found: {}", path.display())))?;
+    let text = read_foreign(path, MAX_IMPORT_BYTES)?.ok_or_else(|| {
+        Error::Failed(
+            ErrorKind::NotFound,
+            format!("file not found: {}", path.display()),
+        )
+    })?;
     let refused = |why: &str| {
         Error::invalid(format!(
             "{} is not an exported task: {why}; pass a task folder or a file that `sightline task export` wrote",

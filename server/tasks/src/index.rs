@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     path::AbsPath,
     storage::{LogStamp, TaskId},
 };
 use sightline_protocol::task::TaskSummary;
 
-use crate::error::Error;
+use crate::failed;
 
 use super::{
     TaskStore,
@@ -76,12 +77,11 @@ impl TaskStore {
                 .and_then(AbsPath::new)
                 .is_some_and(|cwd| roots.iter().any(|root| cwd.relative_to(root).is_some()))
         };
-        Ok(self
-            .index_entries(cancel)?
+        self.index_entries(cancel)?
             .into_iter()
             .find(|listed| roots.is_empty() || is_in_roots(&listed.summary))
             .map(|listed| TaskId::new(&listed.summary.task_id))
-            .transpose()?)
+            .transpose()
     }
 
     /// Lists all tasks that have messages, last updated first. Skips unreadable logs;
@@ -159,7 +159,7 @@ impl TaskStore {
         let index = IndexFile {
             tasks: tasks.to_vec(),
         };
-        let text = serde_json::to_vec(&index).map_err(Error::storage("write", "the task index"))?;
-        Ok(self.storage.write_beside_tasks(INDEX_FILE, &text)?)
+        let text = serde_json::to_vec(&index).map_err(failed("write", "the task index"))?;
+        self.storage.write_beside_tasks(INDEX_FILE, &text)
     }
 }

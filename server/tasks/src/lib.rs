@@ -14,7 +14,6 @@
 //!
 //! Modules:
 //!
-//! - `error`: error type
 //! - `log`, `entry`: the log of a task: an append-only file of entries, one per line
 //! - `conversation`, `log_cache`: the current conversation, derived from the entries, and what is
 //!   kept in memory
@@ -27,7 +26,6 @@ mod calibration;
 mod conversation;
 mod edits;
 mod entry;
-pub mod error;
 mod export;
 mod import;
 mod index;
@@ -37,16 +35,17 @@ mod resume;
 mod retention;
 mod title;
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use serde_json::{Number, value::RawValue};
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     storage::{Storage, TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
 
-use crate::error::Error;
-use sightline_conversation::error::Error as ConversationError;
+use sightline_conversation::wire::invalid_message;
+use sightline_protocol::error::ErrorKind;
 
 pub use calibration::{load_calibration, store_calibration};
 pub use conversation::{Conversation, ConversationInfo, RewindPoint, StoredMessage};
@@ -127,7 +126,7 @@ impl TaskStore {
         for (index, message) in messages.iter().enumerate() {
             cancel.check()?;
             let line = LogLine::message(None, meta.now, &meta.origin, message);
-            lines.push(line.ok_or(ConversationError::InvalidMessage(index))?);
+            lines.push(line.ok_or_else(|| invalid_message(index))?);
         }
         if lines.is_empty() {
             return Err(Error::invalid(
@@ -270,6 +269,16 @@ impl TaskStore {
             written.sync()?;
         }
         Ok(done)
+    }
+}
+
+/// Returns a function for `map_err`.
+fn failed<E: Display>(action: &str, object: impl Display) -> impl FnOnce(E) -> Error {
+    move |error| {
+        Error::Failed(
+            ErrorKind::Storage,
+            format!("cannot {action} {object}: {error}"),
+        )
     }
 }
 

@@ -15,19 +15,20 @@ use std::{
 
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     storage::{LogStamp, TaskDir, TaskLock, UnsyncedWrite},
 };
-use sightline_protocol::task::Recovered;
+use sightline_protocol::{error::ErrorKind, task::Recovered};
 
 use super::{
     conversation::{Conversation, Entries},
     entry::{
         LogEntry, LogLine,
-        jsonl::{RawLine, for_each_line, trimmed},
+        jsonl::{for_each_line, trimmed},
         truncation_record::TruncationState,
     },
 };
-use crate::error::Error;
+use crate::failed;
 use sightline_conversation::ContextHistory;
 
 /// File name of the log.
@@ -110,12 +111,8 @@ impl Log {
             return Ok(false);
         };
         let path = dir.path().join(LOG_FILE);
-        let failed = |source: io::Error| Error::Storage {
-            action: "read",
-            object: path.display().to_string(),
-            source,
-        };
-        if self.read_to <= REREAD_BYTES || !self.is_prefix_of(&mut file, stamp).map_err(failed)? {
+        let failed = || failed("read", path.display());
+        if self.read_to <= REREAD_BYTES || !self.is_prefix_of(&mut file, stamp).map_err(failed())? {
             *self = Self::default();
         }
         if self.has_partial_line {
@@ -125,19 +122,12 @@ impl Log {
         self.is_torn = false;
         let new = stamp.len.saturating_sub(self.read_to);
         let read = file.seek(SeekFrom::Start(self.read_to)).map(|_| ());
-        read.map_err(failed)?;
+        read.map_err(failed())?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(new));
-        for_each_line(reader, |line, length| {
-            if cancel.is_cancelled() {
-                return Err(ReadError::Cancelled);
-            }
-            self.take_line(&line, length);
-            Ok(())
-        })
-        .map_err(|stop| match stop {
-            ReadError::Cancelled => Error::cancelled(),
-            ReadError::Failed(error) => failed(error),
-        })?;
+        for_each_line(reader, cancel, |line, is_whole, length| {
+            self.take_line(line, is_whole, length);
+        })?
+        .map_err(failed())?;
         self.stamp = Some(stamp);
         Ok(true)
     }
@@ -161,12 +151,8 @@ impl Log {
     }
 
     /// Adds a line of `length` bytes.
-    fn take_line(&mut self, raw: &RawLine<'_>, length: u64) {
+    fn take_line(&mut self, line: &[u8], is_whole: bool, length: u64) {
         let start = self.read_to;
-        let (line, is_whole) = match raw {
-            RawLine::Complete(line) => (*line, true),
-            RawLine::Partial(rest) => (*rest, false),
-        };
         let text = trimmed(line);
         let is_blank = text.is_empty() && !line.contains(&0);
         let entry = LogEntry::read(text);
@@ -250,12 +236,11 @@ impl Log {
             self.dropped += 1;
             self.read_to = written.before.len;
         }
-        let added = for_each_line::<io::Error>(&*text, |line, length| {
-            self.take_line(&line, length);
-            Ok(())
+        let added = for_each_line(&*text, &Cancel::default(), |line, is_whole, length| {
+            self.take_line(line, is_whole, length);
         });
         self.stamp = Some(written.stamp);
-        if added.is_err() {
+        if !matches!(added, Ok(Ok(()))) {
             *self = Self::default();
         }
         Ok(written)
@@ -274,17 +259,6 @@ impl Log {
     /// Returns the state of the file that was read.
     pub(super) fn stamp(&self) -> Option<LogStamp> {
         self.stamp
-    }
-}
-
-enum ReadError {
-    Cancelled,
-    Failed(io::Error),
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error)
     }
 }
 
@@ -316,7 +290,10 @@ pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &Conte
 }
 
 pub(super) fn not_found(task: &sightline_base::storage::TaskId) -> Error {
-    Error::TaskNotFound(task.clone())
+    Error::Failed(
+        ErrorKind::NotFound,
+        format!("task {task} has no stored conversation; list the tasks to see their ids"),
+    )
 }
 
 #[cfg(test)]

@@ -7,20 +7,17 @@
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use serde_json::{json, value::RawValue};
-use sightline_base::{cancel::Cancel, escape::one_line, storage::TaskId};
+use sightline_base::{cancel::Cancel, error::Error, escape::one_line, storage::TaskId};
 use sightline_protocol::settings::ConversationProfile;
 
 use super::{
     Conversation, TaskStore,
     entry::{ToolCall, tool_call},
 };
-use crate::error::Error;
 use sightline_conversation::{
-    Notices, TruncateAction, TruncateRequest,
-    error::Error as ConversationError,
-    truncate_scanned,
+    Notices, TruncateAction, TruncateRequest, truncate_scanned,
     truncation::without_blocks,
-    wire::{BlockKind, Message, Role},
+    wire::{BlockKind, Message, Role, to_raw},
 };
 
 /// Start of the text.
@@ -192,12 +189,7 @@ fn missing_results(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Erro
         .map(|call| json!({"type": "tool_result", "tool_use_id": call.id, "content": text}))
         .collect();
     let message = json!({"role": "user", "content": results});
-    Ok(
-        serde_json::value::to_raw_value(&message).map_err(|source| ConversationError::Encode {
-            action: "build a message",
-            source,
-        })?,
-    )
+    to_raw(message.to_string())
 }
 
 /// Returns the tool calls of an assistant message, without duplicates.

@@ -6,10 +6,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use sightline_base::{cancel::Cancel, storage::TaskId};
+use sightline_base::{cancel::Cancel, error::Error, storage::TaskId};
 use sightline_protocol::settings::TaskSettings;
-
-use crate::error::Error;
 
 use super::{TaskStore, index::IndexEntry, log::LOG_FILE};
 

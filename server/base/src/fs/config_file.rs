@@ -42,7 +42,7 @@ impl File {
                 "cannot read {}: {error}; it was not changed",
                 path.display()
             );
-            Error::ConfigFile(ErrorKind::Storage, message)
+            Error::Failed(ErrorKind::Storage, message)
         };
         let path = &std::path::absolute(path).map_err(|error| failed(&error))?;
         let real = match crate::path::canonicalize(path) {
@@ -64,7 +64,7 @@ impl File {
         };
         let refuse = |kind, why: &str| {
             let message = format!("cannot read {}: {why}; it was not changed", path.display());
-            Error::ConfigFile(kind, message)
+            Error::Failed(kind, message)
         };
         let metadata = fs::metadata(&real).map_err(|error| failed(&error))?;
         if !metadata.is_file() {
@@ -182,7 +182,7 @@ impl File {
             "{} changed during the merge; run the command again",
             self.named.display()
         );
-        Err(Error::ConfigFile(ErrorKind::Conflict, message))
+        Err(Error::Failed(ErrorKind::Conflict, message))
     }
 
     fn failed(&self, error: io::Error) -> Error {
@@ -190,7 +190,7 @@ impl File {
             "cannot write {}: {error}; the file is unchanged",
             self.named.display()
         );
-        Error::ConfigFile(ErrorKind::Storage, message)
+        Error::Failed(ErrorKind::Storage, message)
     }
 
     /// Copies the previous text to a free name next to the file.

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     limits::{MAX_COMMAND_BYTES, MAX_PATH_BYTES},
 };
 
 use crate::{
-    error::Error,
     truncation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, parse_header},
     truncation::normalize_path,
     wire::json::string_equals,

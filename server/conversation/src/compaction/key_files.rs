@@ -3,9 +3,7 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use sightline_base::{cancel::Cancel, escape::one_line};
-
-use crate::error::Error;
+use sightline_base::{cancel::Cancel, error::Error, escape::one_line};
 
 use sightline_protocol::compaction::{KeyFile, KeyFileReason};
 

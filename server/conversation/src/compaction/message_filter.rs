@@ -3,7 +3,7 @@
 
 use sightline_protocol::compaction::MessageFilter;
 
-use crate::error::Error;
+use sightline_base::error::Error;
 
 /// Messages counted at a time, so that messages too old to fit are never counted.
 const BATCH: usize = 64;

@@ -36,7 +36,7 @@ mod summary;
 mod transcript;
 
 use serde_json::value::RawValue;
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_protocol::{
     compaction::{
         ApplyCompactionParams, ApplyCompactionResult, DEFAULT_MAX_FILES,
@@ -44,11 +44,11 @@ use sightline_protocol::{
         PlanCompactionResult,
     },
     conversation::Message,
+    error::ErrorKind,
 };
 
 use crate::{
     ContextWindow,
-    error::Error,
     tokens::{self, Calibration, Counter, Family},
     truncation::with_appended_text,
     wire::BlockKind,
@@ -245,7 +245,7 @@ pub fn apply(
             };
             let split = split.unwrap_or(1);
             if let Some(refusal) = scanned.refusal_reason(split) {
-                return Err(Error::Conflict(refusal));
+                return Err(Error::Failed(ErrorKind::Conflict, refusal));
             }
             scanned.with_summary(conversation, text, split, pre_tokens, params, cancel)?
         }

@@ -10,10 +10,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sightline_base::{cancel::Cancel, plural::plural};
+use sightline_base::{cancel::Cancel, error::Error, plural::plural};
 use sightline_protocol::compaction::MessageFilter;
-
-use crate::error::Error;
 
 use super::{
     CompactionInput, activity_list,

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 
 use crate::{
-    error::Error,
     wire::json::{Cursor, decode, member, string_equals},
-    wire::{Block, BlockKind, Content, Message, Role},
+    wire::{Block, BlockKind, Content, Message, Role, invalid_message},
 };
 
 use super::IndexedMessage;
@@ -53,7 +52,7 @@ pub(super) fn scan_messages<'a>(
     for item in items {
         cancel.check()?;
         let index = item.index;
-        let scan = Message::scan(item.message.get()).ok_or(Error::InvalidMessage(index))?;
+        let scan = Message::scan(item.message.get()).ok_or_else(|| invalid_message(index))?;
         messages.push(ScannedMessage { index, scan });
     }
     Ok(messages)

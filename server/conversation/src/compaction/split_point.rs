@@ -6,12 +6,9 @@
 
 use std::collections::HashMap;
 
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 
-use crate::{
-    error::Error,
-    wire::{BlockKind, Role},
-};
+use crate::wire::{BlockKind, Role};
 
 use super::scanned_message::ScannedMessage;
 

@@ -5,9 +5,9 @@
 //! further text starts with its heading. So a summary is recognized whatever its content.
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_base::plural::plural;
+use sightline_base::{error::Error, plural::plural};
 
-use crate::{error::Error, wire::BlockKind};
+use crate::wire::{BlockKind, to_raw};
 
 use super::{
     key_files::SelectedFile,
@@ -147,10 +147,7 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
         .map(|text| json!({"type": "text", "text": text}))
         .collect();
     let message = json!({"role": "user", "content": blocks}).to_string();
-    RawValue::from_string(message).map_err(|source| Error::Encode {
-        action: "write the summary message",
-        source,
-    })
+    to_raw(message)
 }
 
 /// Returns the block of the note that messages are left out, and the count in it.

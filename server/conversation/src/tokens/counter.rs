@@ -2,10 +2,8 @@
 
 use rayon::prelude::*;
 use serde_json::value::RawValue;
-use sightline_base::{cancel::Cancel, thread_pool};
+use sightline_base::{cancel::Cancel, error::Error, thread_pool};
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
-
-use crate::error::Error;
 
 use super::{
     Calibration, Count, CountableMessage, Counts, Encoding, Family,

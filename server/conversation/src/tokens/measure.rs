@@ -4,9 +4,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use sightline_base::{cancel::Cancel, thread_pool};
-
-use crate::error::Error;
+use sightline_base::{cancel::Cancel, error::Error, thread_pool};
 
 use super::{
     chunk::{self, Chunk, MAX_CHUNK_BYTES},

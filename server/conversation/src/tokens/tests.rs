@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_protocol::{
     environment::ModelRef,
     error::ErrorKind,
     tokens::{CountTokensParams, CountTokensResult},
 };
-
-use crate::error::Error;
 
 use super::{measure::Measure, measure_cache::Key, *};
 

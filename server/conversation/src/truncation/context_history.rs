@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Number, Value, json};
 
-use crate::error::Error;
+use sightline_base::error::Error;
 
 /// What kind of message was edited. The numbers are Cline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

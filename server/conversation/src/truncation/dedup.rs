@@ -9,13 +9,10 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Number, Value};
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_protocol::settings::ConversationProfile as Profile;
 
-use crate::{
-    error::Error,
-    wire::{Block, BlockKind, Message, Role, json::decode},
-};
+use crate::wire::{Block, BlockKind, Message, Role, json::decode};
 
 use super::{
     context_history::{ContextHistory, EditKind, Update},

@@ -5,14 +5,11 @@
 
 use std::collections::HashSet;
 
-use sightline_base::{cancel::Cancel, thread_pool};
+use sightline_base::{cancel::Cancel, error::Error, thread_pool};
 
-use crate::{
-    error::Error,
-    wire::{
-        Message,
-        json::{string_utf16_len, utf16_len},
-    },
+use crate::wire::{
+    Message,
+    json::{string_utf16_len, utf16_len},
 };
 
 use super::context_history::{ContextHistory, Update};

@@ -4,13 +4,10 @@
 use std::{collections::HashMap, ops::Range};
 
 use serde_json::value::RawValue;
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_protocol::settings::ConversationProfile as Profile;
 
-use crate::{
-    error::Error,
-    wire::{Content, Message},
-};
+use crate::wire::{Content, Message, to_raw};
 
 use super::{
     BlockEdit, Notices, SentMessage,
@@ -224,11 +221,4 @@ fn with_content(message: &str, content: &str) -> String {
 
 fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-fn to_raw(text: String) -> Result<Box<RawValue>, Error> {
-    RawValue::from_string(text).map_err(|source| Error::Encode {
-        action: "build a message",
-        source,
-    })
 }

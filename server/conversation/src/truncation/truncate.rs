@@ -3,16 +3,13 @@
 
 use std::collections::HashSet;
 
-use sightline_base::{cancel::Cancel, thread_pool};
+use sightline_base::{cancel::Cancel, error::Error, thread_pool};
 use sightline_protocol::{
     conversation::{Decision, Keep},
     settings::ConversationProfile,
 };
 
-use crate::{
-    error::Error,
-    wire::{Block, BlockKind, Message, Outline, Role, json},
-};
+use crate::wire::{Block, BlockKind, Message, Outline, Role, invalid_message, json};
 
 use super::{
     DeletedRange, TruncateAction, TruncateOutcome, TruncateRequest,
@@ -39,7 +36,7 @@ pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<Truncat
     cancel.check()?;
     let mut messages = Vec::with_capacity(scanned.len());
     for (index, message) in scanned.into_iter().enumerate() {
-        messages.push(message.ok_or(Error::InvalidMessage(index))?);
+        messages.push(message.ok_or_else(|| invalid_message(index))?);
     }
     decide(&messages, request, cancel)
 }

@@ -10,3 +10,25 @@ mod values;
 
 pub use message::{Block, BlockKind, Content, Layout, Message, Outline, Role};
 pub use values::{TooDeep, Values};
+
+use serde_json::value::RawValue;
+use sightline_base::error::Error;
+use sightline_protocol::error::ErrorKind;
+
+/// Converts the text of a message.
+///
+/// # Errors
+/// `internal` if it is not JSON, which is a bug.
+pub fn to_raw(text: String) -> Result<Box<RawValue>, Error> {
+    RawValue::from_string(text).map_err(|error| {
+        let why = format!("cannot build a message: {error}; please report this bug");
+        Error::Failed(ErrorKind::Internal, why)
+    })
+}
+
+/// Returns the error of a message that is not an object.
+pub fn invalid_message(index: usize) -> Error {
+    Error::invalid(format!(
+        "messages[{index}] is not an object; a message has a role and content"
+    ))
+}

@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_base::cancel::Cancel;
-use sightline_conversation::error::Error;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_conversation::{
     ContextWindow,
     compaction::{

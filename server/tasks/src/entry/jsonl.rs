@@ -4,31 +4,28 @@ use std::io::{self, BufRead};
 
 use memchr::memchr;
 
-use sightline_base::limits::MAX_ENTRY_BYTES;
+use sightline_base::{cancel::Cancel, error::Error, limits::MAX_ENTRY_BYTES};
 
-/// A line of a log.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RawLine<'a> {
-    /// A line with its line break.
-    Complete(&'a [u8]),
-    /// The text after the last line break: a line that is being written, or was when the writer was
-    /// killed.
-    Partial(&'a [u8]),
-}
-
-/// Calls `each` for each line of `reader` and for a partial last line. Lines are truncated to
-/// [`MAX_ENTRY_BYTES`].
-pub(crate) fn for_each_line<E: From<io::Error>>(
+/// Calls `each` for each line of `reader` and for a partial last line, with whether the line has its
+/// line break, and its length. A partial line is being written, or was when the writer was killed.
+/// Lines are truncated to [`MAX_ENTRY_BYTES`].
+///
+/// # Errors
+/// `cancelled`.
+pub(crate) fn for_each_line(
     mut reader: impl BufRead,
-    mut each: impl FnMut(RawLine<'_>, u64) -> Result<(), E>,
-) -> Result<(), E> {
+    cancel: &Cancel,
+    mut each: impl FnMut(&[u8], bool, u64),
+) -> Result<io::Result<()>, Error> {
     let mut buffered: Vec<u8> = Vec::new();
     let mut length = 0_u64;
     loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            break;
-        }
+        cancel.check()?;
+        let buffer = match reader.fill_buf() {
+            Ok([]) => break,
+            Ok(buffer) => buffer,
+            Err(error) => return Ok(Err(error)),
+        };
         let (part, has_end) = match memchr(b'\n', buffer) {
             Some(end) => (buffer.get(..end).unwrap_or_default(), true),
             None => (buffer, false),
@@ -36,12 +33,12 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
         let taken = part.len() + usize::from(has_end);
         length += taken as u64;
         if has_end && buffered.is_empty() {
-            each(RawLine::Complete(part), length)?;
+            each(part, true, length);
         } else {
             let room = MAX_ENTRY_BYTES.saturating_sub(buffered.len());
             buffered.extend_from_slice(part.get(..room).unwrap_or(part));
             if has_end {
-                each(RawLine::Complete(&buffered), length)?;
+                each(&buffered, true, length);
             }
         }
         if has_end {
@@ -51,9 +48,9 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
         reader.consume(taken);
     }
     if length > 0 {
-        each(RawLine::Partial(&buffered), length)?;
+        each(&buffered, false, length);
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Removes the whitespace and NUL bytes that a power failure can leave around a line.
@@ -74,13 +71,10 @@ mod tests {
     fn pieces(text: &[u8], buffer: usize) -> Vec<(bool, Vec<u8>, u64)> {
         let mut pieces = Vec::new();
         let reader = io::BufReader::with_capacity(buffer, text);
-        for_each_line::<io::Error>(reader, |piece, length| {
-            pieces.push(match piece {
-                RawLine::Complete(line) => (true, line.to_vec(), length),
-                RawLine::Partial(rest) => (false, rest.to_vec(), length),
-            });
-            Ok(())
+        for_each_line(reader, &Cancel::default(), |line, is_whole, length| {
+            pieces.push((is_whole, line.to_vec(), length));
         })
+        .unwrap()
         .unwrap();
         pieces
     }
@@ -107,12 +101,11 @@ mod tests {
         let long = io::Read::take(io::repeat(b'x'), MAX_ENTRY_BYTES as u64 * 2);
         let reader = io::BufReader::new(io::Read::chain(long, &b"\nab\n"[..]));
         let mut lengths = Vec::new();
-        for_each_line::<io::Error>(reader, |piece, length| {
-            if let RawLine::Complete(line) = piece {
-                lengths.push((line.len(), length));
-            }
-            Ok(())
+        for_each_line(reader, &Cancel::default(), |line, is_whole, length| {
+            assert!(is_whole);
+            lengths.push((line.len(), length));
         })
+        .unwrap()
         .unwrap();
         let bound = MAX_ENTRY_BYTES;
         assert_eq!(lengths, [(bound, bound as u64 * 2 + 1), (2, 3)]);

@@ -22,12 +22,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
-use sightline_base::limits::MAX_ENTRY_BYTES;
-use sightline_protocol::compaction::CompactionTrigger;
+use sightline_base::{error::Error, limits::MAX_ENTRY_BYTES};
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
 use self::truncation_record::LoggedTruncation;
-use crate::error::Error;
+use crate::failed;
 use sightline_conversation::{
     Outline,
     wire::{
@@ -250,9 +250,14 @@ impl<'a> LogLine<'a> {
     /// `tooLarge`.
     pub(crate) fn write(&self, text: &mut Vec<u8>) -> Result<(), Error> {
         let start = text.len();
-        serde_json::to_writer(&mut *text, self).map_err(Error::storage("write", "a log entry"))?;
+        serde_json::to_writer(&mut *text, self).map_err(failed("write", "a log entry"))?;
         if text.len() - start >= MAX_ENTRY_BYTES {
-            return Err(Error::MessageTooLarge);
+            return Err(Error::Failed(
+                ErrorKind::TooLarge,
+                format!(
+                    "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
+                ),
+            ));
         }
         // Line breaks in JSON occur only between tokens.
         for byte in text.iter_mut().skip(start) {

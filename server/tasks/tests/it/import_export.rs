@@ -4,10 +4,9 @@ use std::{fs, path::PathBuf};
 
 use crate::support::{Scratch, at, raw, says, texts, turn, undo_compaction};
 use serde_json::{Value, json};
-use sightline_base::cancel::Cancel;
+use sightline_base::{cancel::Cancel, error::Error};
 use sightline_conversation::DeletedRange;
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use sightline_tasks::error::Error;
 use sightline_tasks::{CommitResult, CompactedMessage, Compaction, EntryMeta, ImportedTask};
 
 const CLINE: &str = "1700000000000";

@@ -58,7 +58,7 @@ fn child() {
             &EntryMeta::default(),
             &Cancel::default(),
         );
-        let said = match appended.and_then(|appended| Ok(appended.written.sync()?)) {
+        let said = match appended.and_then(|appended| appended.written.sync()) {
             Ok(()) => format!("stored {nth}"),
             Err(error) => format!("refused {nth} {:?}", error.kind()),
         };

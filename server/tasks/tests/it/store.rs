@@ -6,12 +6,12 @@ use crate::support::{Scratch, at, raw, says, texts};
 use serde_json::json;
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     path::AbsPath,
     storage::{Storage, TaskId},
 };
 use sightline_conversation::{ContextHistory, DeletedRange};
 use sightline_protocol::error::ErrorKind;
-use sightline_tasks::error::Error;
 use sightline_tasks::{
     CommitResult, EntryMeta, EntryOrigin, RewindPoint, TaskStore, TruncationState,
 };
@@ -71,10 +71,18 @@ fn invalid_messages_are_rejected_and_nothing_is_stored() {
     };
     let refused = append(&[r#"{"role":"user"}"#, "[]"]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
-    assert!(refused.to_string().contains("messages[1]"), "{refused}");
+    assert_eq!(
+        refused.to_string(),
+        "messages[1] is not an object; a message has a role and content"
+    );
     assert_eq!(append(&[]).unwrap_err().kind(), ErrorKind::InvalidParams);
     let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(64 << 20));
-    assert_eq!(append(&[&large]).unwrap_err().kind(), ErrorKind::TooLarge);
+    let refused = append(&[&large]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
+    assert_eq!(
+        refused.to_string(),
+        "a message exceeds the limit of 67108864 bytes; split it into several messages"
+    );
     let load = scratch.store.load(&at("t"), &Cancel::default());
     assert_eq!(load.unwrap_err().kind(), ErrorKind::NotFound);
     let stopped = Cancel::default();
@@ -108,7 +116,12 @@ fn a_missing_task_is_not_found_and_not_created() {
         store.delete(&task).map(drop),
     ];
     for found in found {
-        assert_eq!(found.unwrap_err().kind(), ErrorKind::NotFound);
+        let error = found.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(
+            error.to_string(),
+            "task none has no stored conversation; list the tasks to see their ids"
+        );
     }
     assert!(!scratch.data().exists());
 }

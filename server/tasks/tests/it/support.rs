@@ -8,10 +8,10 @@ use std::{
 use serde_json::{json, value::RawValue};
 use sightline_base::{
     cancel::Cancel,
+    error::Error,
     storage::{Storage, TaskId},
 };
 use sightline_protocol::compaction::CompactionTrigger;
-use sightline_tasks::error::Error;
 use sightline_tasks::{
     CommitResult, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
 };
