@@ -169,7 +169,7 @@ impl Checkpoints {
             .filter(|record| !record.has_left(self.inode()))
             && let Some(folder) = record.path()
         {
-            return Err(Error::Conflict(format!(
+            return Err(Error::conflict(format!(
                 "the store {} belongs to {}, which still exists; copy its checkpoints with `sightline checkpoint fetch {}`",
                 named.display(),
                 folder.display(),

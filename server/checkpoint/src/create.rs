@@ -248,7 +248,7 @@ impl Checkpoints {
                 }
             };
         }
-        Err(Error::Conflict(format!(
+        Err(Error::conflict(format!(
             "cannot create a checkpoint: the files in {} keep changing; try again later",
             self.root.path.display()
         )))

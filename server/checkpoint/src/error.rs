@@ -1,10 +1,6 @@
 //! The error type of this crate.
 
-use std::{
-    io::{self, ErrorKind as Io},
-    path::PathBuf,
-    process::ExitStatus,
-};
+use std::{fmt::Display, io::ErrorKind as Io};
 
 use sightline_base::{
     error::Error as WorkspaceError,
@@ -15,9 +11,6 @@ use sightline_protocol::error::ErrorKind;
 /// A failed operation on checkpoints.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A checkpoint id or a git remote is invalid.
-    #[error("{0}")]
-    InvalidParams(String),
     /// The checkpoint does not exist.
     #[error("{0}")]
     NotFound(String),
@@ -31,33 +24,9 @@ pub enum Error {
         /// Why it is not in the checkpoint.
         why: String,
     },
-    /// The access rules cannot be used, so everything would be denied.
-    #[error("{0}; checkpoints cannot be created, compared or restored until then")]
-    RulesUnusable(String),
-    /// Checkpoints of this folder would capture far more than a project.
-    #[error("cannot create checkpoints of {what} ({}); open another folder, or a subfolder", root.display())]
-    RefusedRoot {
-        /// The kind of folder.
-        what: &'static str,
-        /// The folder.
-        root: PathBuf,
-    },
-    /// The first checkpoint would exceed a limit.
-    #[error(
-        "the first checkpoint would contain more than {max_files} files (setting checkpoints.maxFiles) or {max_total_size} bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)"
-    )]
-    TooLarge {
-        /// The limit of files.
-        max_files: u64,
-        /// The limit of bytes.
-        max_total_size: u64,
-    },
     /// Another process holds a lock.
     #[error("{0}")]
     Locked(String),
-    /// The workspace is not in the expected state.
-    #[error("{0}")]
-    Conflict(String),
     /// A file was changed while it was compared.
     #[error("{path} {how} during the comparison; try again")]
     Changed {
@@ -66,71 +35,12 @@ pub enum Error {
         /// What happened to it.
         how: String,
     },
-    /// The workspace folder cannot be scanned.
-    #[error("cannot scan the workspace folder {}: {source}", root.display())]
-    Scan {
-        /// The folder.
-        root: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A restore cannot open the workspace folder.
-    #[error("cannot open the workspace folder {}: {source}", root.display())]
-    OpenRoot {
-        /// The folder.
-        root: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Restored files may be lost in a power failure.
-    #[error("cannot flush the restored files of {} to disk: {source}; they are checked again on the next start", root.display())]
-    Flush {
-        /// The workspace folder.
-        root: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Memory or open files ran out.
-    #[error("cannot scan the workspace: {0}; try again")]
-    OutOfResources(#[source] io::Error),
-    /// The program git is missing.
-    #[error("cannot run git: {0}; install git and make sure it is on the PATH")]
-    GitMissing(#[source] io::Error),
-    /// The state of the git process is unknown.
-    #[error("cannot wait for git: {0}")]
-    GitWait(#[source] io::Error),
-    /// git reported an error.
-    #[error(
-        "cannot {command} checkpoints: {output} ({status}); the remote must be a URL or path that exists and needs no prompt"
-    )]
-    GitFailed {
-        /// The git command.
-        command: String,
-        /// Its exit status.
-        status: ExitStatus,
-        /// Its output.
-        output: String,
-    },
-    /// A checkpoint cannot be committed.
-    #[error("cannot commit the checkpoint: {cause}")]
-    Commit {
-        /// The cause.
-        cause: String,
-        /// Its kind.
-        kind: ErrorKind,
-    },
-    /// The file system of the store does not support locks.
-    #[error("the file system of {} does not support locks; set storage.path to a directory on another file system", .0.display())]
-    LocksUnsupported(PathBuf),
     /// The store is damaged.
     #[error("{0}")]
     Damaged(String),
     /// An object may be in a pack that cannot be opened.
     #[error("{0}")]
     Unavailable(String),
-    /// A restore stopped before it changed anything, or cannot be completed.
-    #[error("{0}")]
-    Restore(String),
     /// One of several workspace folders failed.
     #[error("{name}: {source}")]
     InRoot {
@@ -151,14 +61,6 @@ pub enum Error {
         /// Abbreviated id of the undo point of the folder.
         undo: String,
     },
-    /// Data cannot be encoded, which is a bug.
-    #[error("cannot encode {object}: {source}; please report this bug")]
-    Encode {
-        /// The data.
-        object: &'static str,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
     /// Storage or the access rules failed, or the request was cancelled.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -168,24 +70,10 @@ impl Error {
     /// Returns the stable kind for clients.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InvalidParams(_) => ErrorKind::InvalidParams,
-            Self::NotFound(_) | Self::NotHeld { .. } | Self::Scan { .. } => ErrorKind::NotFound,
-            Self::Commit { kind, .. } => *kind,
-            Self::RulesUnusable(_) => ErrorKind::AccessDenied,
-            Self::RefusedRoot { .. } | Self::GitMissing(_) => ErrorKind::Unsupported,
-            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::NotFound(_) | Self::NotHeld { .. } => ErrorKind::NotFound,
             Self::Locked(_) => ErrorKind::Busy,
-            Self::Conflict(_) | Self::Changed { .. } => ErrorKind::Conflict,
-            Self::OutOfResources(_) => ErrorKind::Internal,
-            Self::OpenRoot { .. }
-            | Self::Flush { .. }
-            | Self::GitWait(_)
-            | Self::GitFailed { .. }
-            | Self::LocksUnsupported(_)
-            | Self::Damaged(_)
-            | Self::Unavailable(_)
-            | Self::Restore(_)
-            | Self::Encode { .. } => ErrorKind::Storage,
+            Self::Changed { .. } => ErrorKind::Conflict,
+            Self::Damaged(_) | Self::Unavailable(_) => ErrorKind::Storage,
             Self::InRoot { source, .. } | Self::NotRolledBack { source, .. } => source.kind(),
             Self::Workspace(error) => error.kind(),
         }
@@ -207,6 +95,28 @@ impl Error {
         Self::Workspace(WorkspaceError::Cancelled)
     }
 
+    /// Creates an error that no caller treats in its own way.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::Workspace(WorkspaceError::Failed(kind, message.into()))
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    pub(crate) fn storage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Storage, message)
+    }
+
+    /// Returns a function for `map_err`.
+    pub(crate) fn encode<E: Display>(object: &str) -> impl FnOnce(E) -> Self {
+        move |error| {
+            Self::storage(format!(
+                "cannot encode {object}: {error}; please report this bug"
+            ))
+        }
+    }
+
     pub(crate) fn damaged(message: impl Into<String>) -> Self {
         Self::Damaged(message.into())
     }
@@ -220,16 +130,6 @@ impl Error {
                 !matches!(source.kind(), Io::NotFound | Io::NotADirectory)
             }
             _ => false,
-        }
-    }
-
-    /// Returns a function for `map_err`.
-    pub(crate) fn encode<E: std::error::Error + Send + Sync + 'static>(
-        object: &'static str,
-    ) -> impl FnOnce(E) -> Self {
-        move |source| Self::Encode {
-            object,
-            source: Box::new(source),
         }
     }
 }

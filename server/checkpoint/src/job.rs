@@ -2,6 +2,7 @@
 
 use sightline_access::AccessView;
 use sightline_base::cancel::Cancel;
+use sightline_protocol::error::ErrorKind;
 use sightline_protocol::settings::CheckpointSettings;
 
 use crate::error::Error;
@@ -46,7 +47,10 @@ impl Job<'_> {
     pub(crate) fn require_rules(&self) -> Result<(), Error> {
         match self.view.unusable(self.root) {
             None => Ok(()),
-            Some(why) => Err(Error::RulesUnusable(why.to_string())),
+            Some(why) => Err(Error::new(
+                ErrorKind::AccessDenied,
+                format!("{why}; checkpoints cannot be created, compared or restored until then"),
+            )),
         }
     }
 }

@@ -14,6 +14,7 @@ use sightline_base::{
     clock::now_millis,
     storage::atomic_file::{failed, not_a_regular_file},
 };
+use sightline_protocol::error::ErrorKind;
 
 use super::{
     checkpoints::Checkpoints,
@@ -156,9 +157,10 @@ fn check_remote(remote: &str) -> Result<(), Error> {
     if !remote.is_empty() && !remote.starts_with('-') && !remote.contains('\0') {
         return Ok(());
     }
-    Err(Error::InvalidParams(format!(
-        "invalid git remote {remote:?}: pass a URL or the path of a repository"
-    )))
+    Err(Error::new(
+        ErrorKind::InvalidParams,
+        format!("invalid git remote {remote:?}: pass a URL or the path of a repository"),
+    ))
 }
 
 /// A git command for a store.
@@ -217,11 +219,12 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     let text = String::from_utf8_lossy(&output.stderr);
     // The lines below say less.
     let why = text.trim().lines().next().unwrap_or_default();
-    Err(Error::GitFailed {
-        command: arguments.first().copied().unwrap_or_default().to_owned(),
-        status: output.status,
-        output: why.trim_start_matches("fatal: ").to_owned(),
-    })
+    Err(Error::storage(format!(
+        "cannot {} checkpoints: {} ({}); the remote must be a URL or path that exists and needs no prompt",
+        arguments.first().copied().unwrap_or_default(),
+        why.trim_start_matches("fatal: "),
+        output.status
+    )))
 }
 
 /// Refuses a store that contains links, pipes or devices: git would follow them or block.

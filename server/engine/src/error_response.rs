@@ -103,7 +103,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, path::PathBuf};
+    use std::io;
 
     use ErrorKind as Kind;
     use sightline_base::path::RelPath;
@@ -278,37 +278,9 @@ mod tests {
     fn errors_of_checkpoints_have_their_codes() {
         use CheckpointError as E;
         let why = || "why".to_owned();
-        let root = || PathBuf::from("/w");
-        let status = std::process::ExitStatus::default();
-        let git_failed = format!(
-            "cannot push checkpoints: why ({status}); the remote must be a URL or path that exists and needs no prompt"
-        );
         for (error, kind, message) in [
-            (E::InvalidParams(why()), Kind::InvalidParams, "why"),
             (E::NotFound(why()), Kind::NotFound, "why"),
-            (
-                E::RulesUnusable(why()),
-                Kind::AccessDenied,
-                "why; checkpoints cannot be created, compared or restored until then",
-            ),
-            (
-                E::RefusedRoot {
-                    what: "the home directory",
-                    root: root(),
-                },
-                Kind::Unsupported,
-                "cannot create checkpoints of the home directory (/w); open another folder, or a subfolder",
-            ),
-            (
-                E::TooLarge {
-                    max_files: 5,
-                    max_total_size: 7,
-                },
-                Kind::TooLarge,
-                "the first checkpoint would contain more than 5 files (setting checkpoints.maxFiles) or 7 bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)",
-            ),
             (E::Locked(why()), Kind::Busy, "why"),
-            (E::Conflict(why()), Kind::Conflict, "why"),
             (
                 E::Changed {
                     path: RelPath::new("a/b".as_ref()).unwrap(),
@@ -317,70 +289,8 @@ mod tests {
                 Kind::Conflict,
                 "a/b changed during the comparison; try again",
             ),
-            (
-                E::Scan {
-                    root: root(),
-                    source: full(),
-                },
-                Kind::NotFound,
-                "cannot scan the workspace folder /w: disk full",
-            ),
-            (
-                E::OpenRoot {
-                    root: root(),
-                    source: full(),
-                },
-                Kind::Storage,
-                "cannot open the workspace folder /w: disk full",
-            ),
-            (
-                E::Flush {
-                    root: root(),
-                    source: full(),
-                },
-                Kind::Storage,
-                "cannot flush the restored files of /w to disk: disk full; they are checked again on the next start",
-            ),
-            (
-                E::OutOfResources(full()),
-                Kind::Internal,
-                "cannot scan the workspace: disk full; try again",
-            ),
-            (
-                E::GitMissing(full()),
-                Kind::Unsupported,
-                "cannot run git: disk full; install git and make sure it is on the PATH",
-            ),
-            (
-                E::GitWait(full()),
-                Kind::Storage,
-                "cannot wait for git: disk full",
-            ),
-            (
-                E::GitFailed {
-                    command: "push".to_owned(),
-                    status,
-                    output: why(),
-                },
-                Kind::Storage,
-                &git_failed,
-            ),
-            (
-                E::LocksUnsupported(root()),
-                Kind::Storage,
-                "the file system of /w does not support locks; set storage.path to a directory on another file system",
-            ),
             (E::Damaged(why()), Kind::Storage, "why"),
             (E::Unavailable(why()), Kind::Storage, "why"),
-            (E::Restore(why()), Kind::Storage, "why"),
-            (
-                E::Encode {
-                    object: "the journal",
-                    source: Box::new(full()),
-                },
-                Kind::Storage,
-                "cannot encode the journal: disk full; please report this bug",
-            ),
             (
                 E::Workspace(WorkspaceError::Cancelled),
                 Kind::Cancelled,

@@ -2,6 +2,7 @@
 //!
 //! They are often opened by mistake, and a restore would change all of a user's files.
 
+use sightline_protocol::error::ErrorKind;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -29,10 +30,13 @@ pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     };
     match what {
         None => Ok(()),
-        Some(what) => Err(Error::RefusedRoot {
-            what,
-            root: root.to_path_buf(),
-        }),
+        Some(what) => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "cannot create checkpoints of {what} ({}); open another folder, or a subfolder",
+                root.display()
+            ),
+        )),
     }
 }
 

@@ -41,6 +41,22 @@ fn create(scratch: &Scratch) -> (Oid, CheckpointMetadata) {
 }
 
 #[test]
+fn a_missing_workspace_folder_is_not_found() {
+    let scratch = Scratch::new();
+    let root = scratch.folder.path().join("missing");
+    let storage = Storage::open(&scratch.folder.path().join("data")).unwrap();
+    let root = Root::new(AbsPath::new(&root).unwrap(), None);
+    let checkpoints = Checkpoints::new(&storage, &root);
+    let refused = scratch.job(&Cancel::default(), |job| {
+        checkpoints.create(job, &Request::default(), None)
+    });
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
+    let begin = "cannot scan the workspace folder ";
+    assert!(refused.to_string().starts_with(begin), "{refused}");
+}
+
+#[test]
 fn the_data_directory_and_the_filesystem_root_are_refused() {
     let scratch = Scratch::new();
     let data = scratch.folder.path().join("data");
@@ -54,7 +70,20 @@ fn the_data_directory_and_the_filesystem_root_are_refused() {
         let refused = scratch.job(&Cancel::default(), |job| {
             checkpoints.create(job, &request, None)
         });
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        let what = if root.path.as_path() == top {
+            "the filesystem root"
+        } else {
+            "the server's data directory"
+        };
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "cannot create checkpoints of {what} ({}); open another folder, or a subfolder",
+                root.path.as_path().display()
+            )
+        );
         assert!(!checkpoints.git_dir().exists());
     }
 }
@@ -209,6 +238,10 @@ fn limits_are_inclusive() {
     for (files, bytes) in [(1, 9), (2, 8)] {
         let refused = create(allowed(files, bytes)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::TooLarge);
+        let expected = format!(
+            "the first checkpoint would contain more than {files} files (setting checkpoints.maxFiles) or {bytes} bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)"
+        );
+        assert_eq!(refused.to_string(), expected);
     }
     let settings = CheckpointSettings {
         max_file_size: 4,

@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -82,11 +83,8 @@ impl Checkpoints {
     }
 }
 
-fn refused(kind: ErrorKind, cause: impl Into<String>) -> Error {
-    Error::Commit {
-        cause: cause.into(),
-        kind,
-    }
+fn refused(kind: ErrorKind, cause: impl Display) -> Error {
+    Error::new(kind, format!("cannot commit the checkpoint: {cause}"))
 }
 
 /// The user's repository, with a temporary index.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use sightline_base::{cancel::Cancel, git::NO_HOOKS, words::is_one_of};
+use sightline_protocol::error::ErrorKind;
 
 use crate::error::Error;
 
@@ -73,7 +74,11 @@ pub(crate) fn run(git: &mut Command, input: Vec<u8>, cancel: &Cancel) -> Result<
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(Error::GitMissing)?;
+        .map_err(|error| {
+            let why =
+                format!("cannot run git: {error}; install git and make sure it is on the PATH");
+            Error::new(ErrorKind::Unsupported, why)
+        })?;
     let writer = child.stdin.take().map(|mut stdin| {
         // Fails if git ends early, which its status tells.
         thread::spawn(move || {
@@ -115,7 +120,7 @@ fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
             Ok(None) => thread::sleep(POLL_INTERVAL),
             Err(error) => {
                 kill(child);
-                return Err(Error::GitWait(error));
+                return Err(Error::storage(format!("cannot wait for git: {error}")));
             }
         }
     }

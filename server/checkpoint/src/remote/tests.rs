@@ -244,6 +244,9 @@ fn a_remote_cannot_be_an_option_or_command() {
         assert_eq!(error.kind(), kind, "{url}");
     }
     let error = scratch.fetch("/does/not/exist", &cancel).unwrap_err();
+    assert!(error.to_string().starts_with("cannot fetch checkpoints: "));
+    let end = "); the remote must be a URL or path that exists and needs no prompt";
+    assert!(error.to_string().ends_with(end), "{error}");
     assert!(
         error
             .to_string()

@@ -101,7 +101,7 @@ impl OpenRoots<'_> {
         if found.len() >= all.len() || closed.is_empty() {
             return Ok(found);
         }
-        Err(Error::Conflict(format!(
+        Err(Error::conflict(format!(
             "checkpoint {} belongs to a group with folders that are not open; nothing was changed. Open {}, or restore only this checkpoint",
             named.checkpoint.id,
             closed.join(", ")
@@ -229,8 +229,8 @@ impl GroupRestore<'_> {
             .as_ref()
             .is_some_and(|wanted| *wanted != token)
         {
-            return Err(Error::Conflict(
-                "the workspace changed since the preview; preview again".to_owned(),
+            return Err(Error::conflict(
+                "the workspace changed since the preview; preview again",
             ));
         }
         let together = self.parts.iter().map(|part| part.found.root);

@@ -128,7 +128,7 @@ impl Checkpoints {
         let path = self.journal_path();
         let to = aside(&path, now_millis());
         match fs::rename(&path, &to) {
-            Ok(()) => Error::Restore(format!(
+            Ok(()) => Error::storage(format!(
                 "{why}; compare the workspace with the undo point created before the restore. The journal of the interrupted restore was moved to {}",
                 to.display()
             )),

@@ -263,7 +263,7 @@ impl Checkpoints {
         let reader = repository.odb();
         // The scan used the path, so it may have scanned another folder.
         if !walker.is_same_dir(self.work_tree()) {
-            return Err(Error::Restore(format!(
+            return Err(Error::storage(format!(
                 "the workspace folder {} was moved or replaced; nothing was changed",
                 self.root.path.display()
             )));
@@ -312,17 +312,17 @@ impl Checkpoints {
 
     /// Opens the workspace folder.
     pub(super) fn walker(&self) -> Result<DirWalker, Error> {
-        DirWalker::new(self.work_tree()).map_err(|source| Error::OpenRoot {
-            root: self.root.path.as_path().to_path_buf(),
-            source,
+        DirWalker::new(self.work_tree()).map_err(|error| {
+            let root = self.root.path.as_path().display();
+            Error::storage(format!("cannot open the workspace folder {root}: {error}"))
         })
     }
 
     /// Flushes the workspace to disk.
     fn flush(&self, walker: &DirWalker) -> Result<(), Error> {
-        walker.flush().map_err(|source| Error::Flush {
-            root: self.root.path.as_path().to_path_buf(),
-            source,
+        walker.flush().map_err(|error| {
+            let root = self.root.path.as_path().display();
+            Error::storage(format!("cannot flush the restored files of {root} to disk: {error}; they are checked again on the next start"))
         })
     }
 }

@@ -133,9 +133,8 @@ impl RestoreOperation<'_> {
 
     fn check_token(&self, plan: &Plan) -> Result<(), Error> {
         match &self.options.token {
-            Some(token) if *token != plan.token => Err(Error::Conflict(
-                "the workspace changed since the preview; nothing was restored. Preview again"
-                    .to_owned(),
+            Some(token) if *token != plan.token => Err(Error::conflict(
+                "the workspace changed since the preview; nothing was restored. Preview again",
             )),
             _ => Ok(()),
         }
@@ -155,7 +154,7 @@ impl RestoreOperation<'_> {
             .checkpoints
             .create_locked(self.lock, self.job, &request, prepare)?;
         if undo.tree != scan.tree.oid {
-            return Err(Error::Restore(format!(
+            return Err(Error::storage(format!(
                 "undo point {} does not match the workspace; nothing was changed; try again",
                 undo.id
             )));
@@ -223,14 +222,14 @@ impl RestoreOperation<'_> {
             .record_damage(&format!("undo point {} is damaged", undo.id))?;
         let prepared = self.create_undo_point(true);
         if self.checkpoints.get(self.target.id).is_err() {
-            return Err(Error::Restore(format!(
+            return Err(Error::storage(format!(
                 "the checkpoint store was damaged ({damage}) and has been rebuilt, but checkpoint {} could not be saved; nothing was restored",
                 self.target.id
             )));
         }
         let (undo, prepared) = prepared?;
         if let Some(damage) = self.undo_damage(&prepared)? {
-            return Err(Error::Restore(format!(
+            return Err(Error::storage(format!(
                 "cannot read back undo point {}: {damage}; nothing was restored. Check the disk of {}",
                 undo.id,
                 self.repository.dir().display()

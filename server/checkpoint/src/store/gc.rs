@@ -190,9 +190,7 @@ impl Combination {
         }
         // Another process removes it to start its own.
         if !self.writer.flush()? || !self.paths.iter().all(|path| path.exists()) {
-            return Err(Error::Conflict(
-                "another process has combined the packs".to_owned(),
-            ));
+            return Err(Error::conflict("another process has combined the packs"));
         }
         Ok(self.copied == self.objects.len())
     }

@@ -111,7 +111,10 @@ pub(crate) fn wait(
             }
             Err(TryLockError::WouldBlock) => return Err(busy(path)),
             Err(TryLockError::Error(error)) if error.kind() == Io::Unsupported => {
-                return Err(Error::LocksUnsupported(path.to_path_buf()));
+                return Err(Error::storage(format!(
+                    "the file system of {} does not support locks; set storage.path to a directory on another file system",
+                    path.display()
+                )));
             }
             Err(TryLockError::Error(error)) => return Err(failed("lock", path, error).into()),
         }

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use gix_hash::ObjectId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha1::{Digest, Sha1};
+use sightline_protocol::error::ErrorKind;
 
 use crate::error::Error;
 
@@ -66,9 +67,10 @@ impl FromStr for Oid {
         let oid = ObjectId::from_hex(digits.as_bytes()).ok();
         oid.as_ref().and_then(Self::from_gix).ok_or_else(|| {
             let shown: String = text.chars().take(60).collect();
-            Error::InvalidParams(format!(
-                "{shown:?} is not a checkpoint id; an id has 40 hexadecimal digits"
-            ))
+            Error::new(
+                ErrorKind::InvalidParams,
+                format!("{shown:?} is not a checkpoint id; an id has 40 hexadecimal digits"),
+            )
         })
     }
 }

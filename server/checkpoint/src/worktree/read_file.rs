@@ -3,6 +3,7 @@
 use std::{ffi::OsStr, fs, io, io::Read};
 
 use sightline_base::fs::dir::{Access, Dir, FileInfo, FileType, stat_file};
+use sightline_protocol::error::ErrorKind;
 
 use super::snapshot::{ExclusionReason, File, Stamp};
 use crate::{
@@ -163,7 +164,11 @@ pub(crate) fn is_resource_error(number: i32) -> bool {
 }
 
 pub(crate) fn resource_error(number: i32) -> Error {
-    Error::OutOfResources(io::Error::from_raw_os_error(number))
+    let error = io::Error::from_raw_os_error(number);
+    Error::new(
+        ErrorKind::Internal,
+        format!("cannot scan the workspace: {error}; try again"),
+    )
 }
 
 #[cfg(test)]

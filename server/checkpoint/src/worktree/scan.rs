@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sightline_access::{RULE_FILE, gitignore_stack};
 use sightline_base::{clock::now_nanos, fs::dir::Dir, path::RelPath};
+use sightline_protocol::error::ErrorKind;
 
 use super::{
     capture_filter::CaptureFilter,
@@ -231,15 +232,26 @@ pub(crate) fn update(
 }
 
 fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
+    Dir::open_root(&filter.place(b"")).map_err(|error| cannot_scan(filter, &error))
+}
+
+pub(super) fn cannot_scan(filter: &CaptureFilter<'_>, error: &std::io::Error) -> Error {
     let root = filter.place(b"");
-    Dir::open_root(&root).map_err(|source| Error::Scan { root, source })
+    let why = format!(
+        "cannot scan the workspace folder {}: {error}",
+        root.display()
+    );
+    Error::new(ErrorKind::NotFound, why)
 }
 
 fn too_large(job: &Job<'_>) -> Error {
-    Error::TooLarge {
-        max_files: job.settings.max_files,
-        max_total_size: job.settings.max_total_size,
-    }
+    Error::new(
+        ErrorKind::TooLarge,
+        format!(
+            "the first checkpoint would contain more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)",
+            job.settings.max_files, job.settings.max_total_size
+        ),
+    )
 }
 
 /// Returns whether the path is inside `.git`, which is never captured.

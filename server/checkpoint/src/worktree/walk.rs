@@ -35,6 +35,7 @@ use super::{
         with_own,
     },
     read_file::{self, ReadOutcome, is_resource_error, resource_error},
+    scan::cannot_scan,
     snapshot::{ExclusionReason, Folder, FolderRules, Node, Stamp},
     walk::{
         dir_task::{DirState, DirTask, EntryResult, PathTree, assemble},
@@ -341,16 +342,15 @@ impl Walk<'_> {
     fn finish(&self, change: EntryResult) {
         self.stop(match change {
             EntryResult::Node(Node::Folder(tree)) => Ok(WalkOutcome::Tree(tree)),
-            EntryResult::Excluded(reason) => {
-                Err(self.root_error(io::Error::other(reason.to_string())))
-            }
-            _ => Err(self.root_error(io::ErrorKind::NotFound.into())),
+            EntryResult::Excluded(reason) => Err(cannot_scan(
+                self.options.filter,
+                &io::Error::other(reason.to_string()),
+            )),
+            _ => Err(cannot_scan(
+                self.options.filter,
+                &io::ErrorKind::NotFound.into(),
+            )),
         });
-    }
-
-    fn root_error(&self, source: io::Error) -> Error {
-        let root = self.options.filter.place(b"");
-        Error::Scan { root, source }
     }
 }
 

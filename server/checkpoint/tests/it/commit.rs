@@ -179,6 +179,8 @@ fn repositories_of_all_kinds() {
     let ground = Ground::new(&[("a", "1\n")]);
     let error = try_commit(&ground, ground.create(), "none").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let begin = "cannot commit the checkpoint: ";
+    assert!(error.to_string().starts_with(begin), "{error}");
 }
 
 #[test]

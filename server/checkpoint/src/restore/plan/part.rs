@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use sightline_base::{fs::dir::DirWalker, path::RelPath};
+use sightline_protocol::error::ErrorKind;
 
 use super::{Decisions, Step};
 use crate::{
@@ -190,9 +191,12 @@ impl Merger<'_> {
             let exists = |number: &u32| (1..=count).contains(&(*number as usize));
             if let Some(number) = numbers.iter().find(|number| !exists(number)) {
                 let hunks = if count == 1 { "hunk" } else { "hunks" };
-                return Err(Error::InvalidParams(format!(
-                    "cannot restore hunk {number} of {path}: it has {count} {hunks}; nothing was changed"
-                )));
+                return Err(Error::new(
+                    ErrorKind::InvalidParams,
+                    format!(
+                        "cannot restore hunk {number} of {path}: it has {count} {hunks}; nothing was changed"
+                    ),
+                ));
             }
             // An added or deleted file is one hunk.
             let part = match (base, theirs) {

@@ -332,6 +332,8 @@ fn invalid_access_rules_stop_every_operation() {
             assert_eq!(error.kind(), ErrorKind::AccessDenied, "{broken}");
             assert!(error.to_string().contains("`.clineignore`"), "{error}");
             assert!(error.to_string().contains("fixed"), "{error}");
+            let end = "; checkpoints cannot be created, compared or restored until then";
+            assert!(error.to_string().ends_with(end), "{error}");
         }
         assert_eq!(counted(&ground), before, "{broken}");
         assert_eq!(ground.read("a"), "2");
