@@ -16,3 +16,8 @@ pub fn now_nanos() -> i64 {
             i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
         })
 }
+
+/// Converts a time to milliseconds since the Unix epoch. Returns `None` for an earlier time.
+pub fn millis_of(time: SystemTime) -> Option<i64> {
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+}

@@ -22,7 +22,8 @@ use rayon::prelude::*;
 use sightline_base::{fs::dir::DirWalker, path::RelPath, thread_pool};
 use sightline_protocol::error::ErrorKind;
 
-pub use file_diff::{DiffOptions, FileDiff, Hunk, Status};
+use file_diff::hunk;
+pub use file_diff::{DiffOptions, FileDiff, Status};
 pub use lines::is_binary;
 pub use patch::patch;
 
@@ -280,7 +281,10 @@ impl<'a> FilePair<'a> {
             deletions,
             before: (keep && left.is_some()).then_some(before),
             after: (keep && right.is_some()).then_some(after),
-            hunks: hunks.iter().filter_map(|ops| Hunk::of(ops)).collect(),
+            hunks: (1..)
+                .zip(&hunks)
+                .filter_map(|(number, ops)| hunk(number, ops))
+                .collect(),
             omitted: omitted.map(str::to_owned),
             uncaptured: false,
         })

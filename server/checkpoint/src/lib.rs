@@ -65,15 +65,16 @@ pub use list::Filter;
 pub use metadata::head::{Head, head_of};
 pub use metadata::{
     Checkpoint, CheckpointMetadata, ConversationMark, Counts, CreateIf, Purpose, Request, Skipped,
+    to_i64,
 };
 pub use named_path::NamedPath;
-pub use prune::{Keep, Pruned, Stats};
+pub use prune::{Keep, Pruned};
 pub use restore::group;
 pub use store::{object::Oid, repair::Rebuilt};
 pub use tree_diff::Side;
 pub use turns::{
-    AgentProcess, Author, BlamedLine, ChangedFile, ChangedFiles, ListedTurn, Outside, Related,
-    Turn, TurnFilter, TurnName, TurnStart,
+    AgentProcess, ChangedFile, ChangedFiles, ListedTurn, Outside, Related, Turn, TurnFilter,
+    TurnName, TurnStart,
 };
 pub use worktree::{
     dirty_set::{ChangeSource, Changes},

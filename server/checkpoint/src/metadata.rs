@@ -254,3 +254,8 @@ pub(crate) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
 pub(crate) fn is_checkpoint(commit: &Commit) -> bool {
     metadata_of(commit).is_some()
 }
+
+/// Converts a time in milliseconds since the Unix epoch to that of the protocol.
+pub fn to_i64(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}

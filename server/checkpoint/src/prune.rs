@@ -5,14 +5,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, sync::Arc, time::SystemTime};
+use std::{collections::HashSet, sync::Arc};
 
 use sightline_base::{cancel::Cancel, storage::TaskId};
+use sightline_protocol::checkpoint::CheckpointStatsResult;
 
 use super::{
     checkpoints::Checkpoints,
     list::Filter,
-    metadata::{Checkpoint, Purpose},
+    metadata::{Checkpoint, Purpose, to_i64},
     store::{
         gc, lock, object::Oid, odb::Odb, pack::Pack, reachable::ReachableSet, refs,
         repository::Repository,
@@ -60,21 +61,6 @@ pub struct Pruned {
     pub freed_bytes: u64,
     /// Number of checkpoints that stay only because of their label.
     pub kept_labelled: u64,
-}
-
-/// Size of the store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Number of checkpoints.
-    pub count: u64,
-    /// Total size of the store's files, in bytes.
-    pub bytes: u64,
-    /// Creation time of the oldest checkpoint, in milliseconds since the epoch.
-    pub oldest: Option<u64>,
-    /// Creation time of the newest checkpoint, in milliseconds since the epoch.
-    pub newest: Option<u64>,
-    /// Time of the last verification, if it found no problem.
-    pub verified: Option<SystemTime>,
 }
 
 impl Checkpoints {
@@ -279,21 +265,18 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `storage`.
-    pub fn stats(&self) -> Result<Stats, Error> {
+    pub fn stats(&self) -> Result<CheckpointStatsResult, Error> {
         let Some(repository) = self.repository()? else {
-            return Ok(Stats::default());
+            return Ok(CheckpointStatsResult::default());
         };
         let checkpoints = self.list(&Filter::default())?;
-        Ok(Stats {
+        let created = |one: Option<&Arc<Checkpoint>>| one.map(|one| to_i64(one.metadata.created));
+        Ok(CheckpointStatsResult {
             count: checkpoints.len() as u64,
             bytes: repository.size(),
-            oldest: checkpoints
-                .last()
-                .map(|checkpoint| checkpoint.metadata.created),
-            newest: checkpoints
-                .first()
-                .map(|checkpoint| checkpoint.metadata.created),
-            verified: self.verified_at(),
+            oldest: created(checkpoints.last()),
+            newest: created(checkpoints.first()),
+            verified_at: self.verified_at(),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Verifies checkpoints for the user.
 
-use std::{fs, path::PathBuf, time::SystemTime};
+use std::{fs, path::PathBuf};
 
-use sightline_base::storage::atomic_file;
+use sightline_base::{clock::millis_of, storage::atomic_file};
 
 use super::{
     checkpoints::Checkpoints,
@@ -67,8 +67,8 @@ impl Checkpoints {
     }
 
     /// Returns the time of the last verification, if it found no problem.
-    pub(crate) fn verified_at(&self) -> Option<SystemTime> {
-        fs::metadata(self.verified_file()).ok()?.modified().ok()
+    pub(crate) fn verified_at(&self) -> Option<i64> {
+        millis_of(fs::metadata(self.verified_file()).ok()?.modified().ok()?)
     }
 
     fn verified_file(&self) -> PathBuf {

@@ -4,9 +4,7 @@
 //! The update time of a task is that of its last message or of the last write to its log,
 //! whichever is later. So an old conversation that was just imported is recent.
 
-use std::time::UNIX_EPOCH;
-
-use sightline_base::{cancel::Cancel, error::Error, storage::TaskId};
+use sightline_base::{cancel::Cancel, clock::millis_of, error::Error, storage::TaskId};
 use sightline_protocol::settings::TaskSettings;
 
 use super::{TaskStore, index::IndexEntry, log::LOG_FILE};
@@ -92,10 +90,7 @@ impl TaskStore {
                 .position(|listed| listed.summary.task_id == id.as_str());
             let listed = found.map(|position| listed.swap_remove(position));
             let dir = self.storage.task(&id);
-            let modified = || {
-                let since = dir.modified()?.duration_since(UNIX_EPOCH).ok()?;
-                i64::try_from(since.as_millis()).ok()
-            };
+            let modified = || millis_of(dir.modified()?);
             let updated_at = match &listed {
                 Some(listed) => listed.summary.updated_at.max(listed.modified_millis()),
                 None => modified().unwrap_or(i64::MAX),

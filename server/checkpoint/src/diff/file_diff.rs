@@ -2,6 +2,7 @@
 
 use sightline_base::path::RelPath;
 pub use sightline_protocol::checkpoint::DifferenceStatus as Status;
+use sightline_protocol::checkpoint::Hunk;
 use similar::DiffOp;
 
 /// Options of a diff.
@@ -17,28 +18,18 @@ pub struct DiffOptions {
     pub max_total_bytes: u64,
 }
 
-/// A changed part of a file, with the lines around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hunk {
-    /// First line, from 1, and number of lines on the old side, as in a unified diff: with 0 lines, the
-    /// first one is the line before.
-    pub before: [u64; 2],
-    /// The same on the new side.
-    pub after: [u64; 2],
-}
-
-impl Hunk {
-    pub(super) fn of(ops: &[DiffOp]) -> Option<Self> {
-        let (first, last) = (ops.first()?, ops.last()?);
-        let lines = |start: usize, end: usize| {
-            let first = if start == end { start } else { start + 1 };
-            [first as u64, (end - start) as u64]
-        };
-        Some(Self {
-            before: lines(first.old_range().start, last.old_range().end),
-            after: lines(first.new_range().start, last.new_range().end),
-        })
-    }
+/// Describes a hunk as a unified diff does.
+pub(super) fn hunk(number: u32, ops: &[DiffOp]) -> Option<Hunk> {
+    let (first, last) = (ops.first()?, ops.last()?);
+    let lines = |start: usize, end: usize| {
+        let first = if start == end { start } else { start + 1 };
+        vec![first as u64, (end - start) as u64]
+    };
+    Some(Hunk {
+        number,
+        before: lines(first.old_range().start, last.old_range().end),
+        after: lines(first.new_range().start, last.new_range().end),
+    })
 }
 
 /// A file that differs.

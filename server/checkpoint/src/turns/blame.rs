@@ -7,6 +7,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use sightline_base::path::RelPath;
+use sightline_protocol::checkpoint::{BlameAuthor, BlameLine};
 use similar::DiffTag;
 
 use super::{MAX_UNKNOWN, Turn, TurnName, log::Log, saved_name};
@@ -19,43 +20,12 @@ use crate::{
     error::Error,
     job::Job,
     list::Filter,
-    metadata::{Checkpoint, Purpose, excluded::ExcludedThen},
+    metadata::{Checkpoint, Purpose, excluded::ExcludedThen, to_i64},
     store::{
         object::{Kind, Oid, name_of},
         odb::Odb,
     },
     tree_diff::{Difference, Leaf, Tree, compare, find},
-};
-
-/// Author of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Author {
-    /// An agent.
-    Agent {
-        /// The turns that were running.
-        turns: Vec<TurnName>,
-        /// The agent, if it is that of all of them.
-        agent: Option<String>,
-    },
-    /// The user, or another program: no turn was running.
-    User,
-    /// It is not known.
-    Unknown,
-}
-
-/// A line with its author and time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlamedLine {
-    /// Author.
-    pub author: Author,
-    /// Creation time of the first checkpoint with it. `None` if no checkpoint has it, and for unknown
-    /// authors.
-    pub at: Option<u64>,
-}
-
-const UNKNOWN: BlamedLine = BlamedLine {
-    author: Author::Unknown,
-    at: None,
 };
 
 /// Position of a checkpoint in time, which several do not share.
@@ -92,23 +62,29 @@ impl Checkpoints {
         job: &Job<'_>,
         path: &RelPath,
         content: &[u8],
-    ) -> Result<Vec<BlamedLine>, Error> {
+    ) -> Result<Vec<BlameLine>, Error> {
         let mut checkpoints = self.list(&Filter::default())?;
         checkpoints.retain(|one| {
             !one.metadata.fetched && !matches!(one.metadata.purpose, Purpose::Imported)
         });
         let ids: Vec<Oid> = checkpoints.iter().map(|one| one.id).collect();
-        let Some(repository) = self.repository()? else {
-            return Ok(vec![UNKNOWN; lines(content).len()]);
+        let mut blamed = match self.repository()? {
+            None => vec![BlameLine::default(); lines(content).len()],
+            Some(repository) => {
+                let blame = Blame {
+                    job,
+                    reader: repository.odb(),
+                    spans: self.spans(&checkpoints)?,
+                    checkpoints: checkpoints.iter().map(|one| &**one).collect(),
+                    content,
+                };
+                self.unless_pruned(&ids, blame.run(path))?
+            }
         };
-        let blame = Blame {
-            job,
-            reader: repository.odb(),
-            spans: self.spans(&checkpoints)?,
-            checkpoints: checkpoints.iter().map(|one| &**one).collect(),
-            content,
-        };
-        self.unless_pruned(&ids, blame.run(path))
+        for (number, line) in (1..).zip(&mut blamed) {
+            line.line = number;
+        }
+        Ok(blamed)
     }
 
     /// Returns when turns changed files.
@@ -196,15 +172,15 @@ struct Blame<'a> {
 }
 
 impl Blame<'_> {
-    fn run(&self, path: &RelPath) -> Result<Vec<BlamedLine>, Error> {
+    fn run(&self, path: &RelPath) -> Result<Vec<BlameLine>, Error> {
         let states = self.states(path)?;
-        let mut blamed: HashMap<usize, (Option<Oid>, Vec<BlamedLine>)> = HashMap::new();
-        let mut last: Option<(State, Vec<u8>, Vec<BlamedLine>)> = None;
+        let mut blamed: HashMap<usize, (Option<Oid>, Vec<BlameLine>)> = HashMap::new();
+        let mut last: Option<(State, Vec<u8>, Vec<BlameLine>)> = None;
         for state in states {
             self.job.cancel.check()?;
             let text = self.text(state.content)?;
             let found = match &last {
-                None => vec![UNKNOWN; lines(&text).len()],
+                None => vec![BlameLine::default(); lines(&text).len()],
                 Some((older, _, known)) if older.content == state.content => known.clone(),
                 Some((older, old, known)) => {
                     let mut found =
@@ -229,8 +205,8 @@ impl Blame<'_> {
     fn restored<'b>(
         &self,
         state: &State,
-        blamed: &'b HashMap<usize, (Option<Oid>, Vec<BlamedLine>)>,
-    ) -> Option<&'b (Option<Oid>, Vec<BlamedLine>)> {
+        blamed: &'b HashMap<usize, (Option<Oid>, Vec<BlameLine>)>,
+    ) -> Option<&'b (Option<Oid>, Vec<BlameLine>)> {
         let undo = self.checkpoints[state.checkpoint?];
         let Purpose::Undo { restoring, .. } = &undo.metadata.purpose else {
             return None;
@@ -311,37 +287,41 @@ impl Blame<'_> {
     }
 
     /// Returns the author of the lines that appeared between two states.
-    fn between(&self, start: Instant, end: Instant) -> BlamedLine {
+    fn between(&self, start: Instant, end: Instant) -> BlameLine {
         let overlapping: Vec<&Span> = self
             .spans
             .iter()
             .filter(|span| span.start < end && start < span.end)
             .collect();
         let covers = |span: &&Span| span.is_saved && span.start <= start && end <= span.end;
-        let author = if overlapping.is_empty() {
-            Author::User
+        let mut line = BlameLine {
+            at: (end != NOW).then(|| to_i64(end.0)),
+            ..BlameLine::default()
+        };
+        if overlapping.is_empty() {
+            line.by = BlameAuthor::User;
         } else if overlapping.iter().all(covers) {
             let agent = overlapping.first().map(|span| &span.agent);
             let is_one = overlapping.iter().all(|span| Some(&span.agent) == agent);
-            Author::Agent {
-                turns: overlapping.iter().map(|span| span.name.clone()).collect(),
-                agent: agent.filter(|_| is_one).cloned(),
-            }
+            line.by = BlameAuthor::Agent;
+            line.agent = agent.filter(|_| is_one).cloned();
+            line.turns = overlapping
+                .iter()
+                .map(|span| span.name.to_string())
+                .collect();
+            line.turn = line.turns.pop_if(|_| overlapping.len() == 1);
         } else {
-            return UNKNOWN;
-        };
-        BlamedLine {
-            author,
-            at: (end != NOW).then_some(end.0),
+            return BlameLine::default();
         }
+        line
     }
 
     fn compared(
         &self,
-        (old, known): (&[u8], &[BlamedLine]),
+        (old, known): (&[u8], &[BlameLine]),
         new: &[u8],
-        appeared: &BlamedLine,
-    ) -> Vec<BlamedLine> {
+        appeared: &BlameLine,
+    ) -> Vec<BlameLine> {
         let (old, new) = (lines(old), lines(new));
         let mut found = vec![appeared.clone(); new.len()];
         for op in changes(&old, &new) {
@@ -356,9 +336,9 @@ impl Blame<'_> {
 /// Sets the authors of lines that are not in the old text, and that a restore brought back.
 fn bring_back(
     old: &[u8],
-    (back, known): (&[u8], &[BlamedLine]),
+    (back, known): (&[u8], &[BlameLine]),
     new: &[u8],
-    found: &mut [BlamedLine],
+    found: &mut [BlameLine],
 ) {
     let (old, back, new) = (lines(old), lines(back), lines(new));
     let mut is_kept = vec![false; new.len()];

@@ -10,16 +10,14 @@ use std::{
 
 use memchr::{memchr, memmem, memrchr};
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 use sightline_base::{
     cancel::Cancel,
     storage::atomic_file::{self, failed},
 };
 
-use super::{Turn, TurnName, process::AgentProcess, recorded::RecordedChanges};
+use super::{Turn, TurnName, recorded::RecordedChanges};
 use crate::{
     error::Error,
-    metadata::head::Head,
     store::{lock, object::Oid},
 };
 
@@ -37,7 +35,7 @@ const BEGIN: &[u8] = b"{\"event\":\"begin\"";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub(super) enum Event {
-    Begin(Begin),
+    Begin(Box<Turn>),
     /// The state before the first edit was saved.
     Before {
         name: TurnName,
@@ -56,19 +54,6 @@ pub(super) enum Event {
         name: TurnName,
         changes: RecordedChanges,
     },
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Begin {
-    pub(super) name: TurnName,
-    pub(super) agent: String,
-    pub(super) session: String,
-    pub(super) at: u64,
-    pub(super) key: Option<String>,
-    pub(super) prompt: Option<String>,
-    pub(super) head: Option<Head>,
-    pub(super) process: Option<AgentProcess>,
 }
 
 impl Event {
@@ -125,10 +110,9 @@ impl Log {
     fn turn_at(&self, start: usize) -> Option<Turn> {
         let text = &self.0[start..];
         let end = memchr(b'\n', text).unwrap_or(text.len());
-        let Event::Begin(begin) = parse(&text[..end])? else {
+        let Event::Begin(mut turn) = parse(&text[..end])? else {
             return None;
         };
-        let mut turn = turn(begin);
         let wanted = format!("\"name\":\"{}\"", turn.name);
         for at in memmem::find_iter(&text[end..], &wanted) {
             let start = memrchr(b'\n', &text[..end + at]).map_or(0, |at| at + 1);
@@ -145,7 +129,7 @@ impl Log {
                 _ => {}
             }
         }
-        Some(turn)
+        Some(*turn)
     }
 
     /// Returns the last turn of a session.
@@ -217,23 +201,6 @@ fn parse(line: &[u8]) -> Option<Event> {
 /// Returns how the first line of a turn begins.
 fn begin_of(name: &TurnName) -> String {
     format!("{{\"event\":\"begin\",\"name\":\"{name}\"")
-}
-
-fn turn(begin: Begin) -> Turn {
-    Turn {
-        name: begin.name,
-        agent: begin.agent,
-        session: begin.session,
-        key: begin.key,
-        prompt: begin.prompt,
-        started: begin.at,
-        ended: None,
-        before: None,
-        after: None,
-        head: begin.head,
-        process: begin.process,
-        changes: None,
-    }
 }
 
 /// The open file, locked for other writers.

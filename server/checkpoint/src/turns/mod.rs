@@ -21,6 +21,8 @@ use std::{
     time::SystemTime,
 };
 
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sightline_access::AccessView;
 use sightline_base::clock::now_millis;
 use sightline_protocol::checkpoint::AgentTurn;
@@ -38,9 +40,8 @@ use super::{
 };
 use crate::error::Error;
 
-pub use blame::{Author, BlamedLine};
 pub use changes::{ListedTurn, TurnFilter};
-use log::{Begin, Event, Log, LogWriter};
+use log::{Event, Log, LogWriter};
 pub use name::TurnName;
 pub use process::AgentProcess;
 use recorded::RecordedChanges;
@@ -51,8 +52,9 @@ const MAX_PROMPT_CHARS: usize = 60;
 /// Time after which a turn without an end has ended, if its process is not known, in milliseconds.
 const MAX_UNKNOWN: u64 = 12 * 3600 * 1000;
 
-/// A turn of an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A turn of an agent. The log has what is known when it begins; the other events of the turn complete it.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// Its name.
     pub name: TurnName,
@@ -60,21 +62,26 @@ pub struct Turn {
     pub agent: String,
     /// The session, as the agent names it.
     pub session: String,
+    /// Time of the prompt, in milliseconds since the epoch.
+    #[serde(rename = "at")]
+    pub started: u64,
     /// The turn, as the agent names it.
     pub key: Option<String>,
     /// The first characters of the prompt.
     pub prompt: Option<String>,
-    /// Time of the prompt, in milliseconds since the epoch.
-    pub started: u64,
-    /// When it ended. `None` if it is still running or was interrupted.
-    pub ended: Option<u64>,
-    /// The state before its first edit. `None` if it edited nothing.
-    pub before: Option<Oid>,
-    /// The state when it ended. `None` if it edited nothing, is running, or could not be saved.
-    pub after: Option<Oid>,
     /// Branch and commit when it began.
     pub head: Option<Head>,
     process: Option<AgentProcess>,
+    /// When it ended. `None` if it is still running or was interrupted.
+    #[serde(skip)]
+    pub ended: Option<u64>,
+    /// The state before its first edit. `None` if it edited nothing.
+    #[serde(skip)]
+    pub before: Option<Oid>,
+    /// The state when it ended. `None` if it edited nothing, is running, or could not be saved.
+    #[serde(skip)]
+    pub after: Option<Oid>,
+    #[serde(skip)]
     changes: Option<RecordedChanges>,
 }
 
@@ -216,11 +223,11 @@ impl Checkpoints {
                 id: None,
             });
         }
-        events.push(Event::Begin(Begin {
-            name: name.clone(),
+        let turn = Turn {
+            name,
             agent: start.agent,
             session: start.session,
-            at,
+            started: at,
             key: start.key,
             prompt: start
                 .prompt
@@ -228,12 +235,14 @@ impl Checkpoints {
                 .filter(|prompt| !prompt.is_empty()),
             head: head_of(view, self.work_tree()),
             process: start.process,
-        }));
+            ended: None,
+            before: None,
+            after: None,
+            changes: None,
+        };
+        events.push(Event::Begin(Box::new(turn.clone())));
         writer.append(&events)?;
-        writer
-            .log
-            .turn(&name)
-            .ok_or_else(|| Error::damaged(format!("cannot read the turn {name} that was recorded")))
+        Ok(turn)
     }
 
     /// Returns the highest session number in the names of stored checkpoints: the file with the turns may

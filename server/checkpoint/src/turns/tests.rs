@@ -3,7 +3,7 @@
 use std::{fs, io::Write};
 
 use sightline_base::cancel::Cancel;
-use sightline_protocol::checkpoint::AgentTurn;
+use sightline_protocol::checkpoint::{AgentTurn, BlameAuthor, BlameLine};
 
 use super::*;
 use sightline_base::path::RelPath;
@@ -256,14 +256,14 @@ impl Scratch {
         let content = fs::read(self.folder.path().join("ws").join(name)).unwrap();
         let cancel = Cancel::default();
         let blamed = self.job(&cancel, |job| self.checkpoints.blame(job, &path, &content));
-        let who = |line: BlamedLine| match line.author {
-            Author::Agent { turns, agent } => {
-                assert_eq!(agent.as_deref(), Some("claude"));
-                let names: Vec<String> = turns.iter().map(ToString::to_string).collect();
-                names.join("+")
+        let who = |line: BlameLine| match line.by {
+            BlameAuthor::Agent => {
+                assert_eq!(line.agent.as_deref(), Some("claude"));
+                assert_eq!(line.turn.is_none(), line.turns.len() > 1);
+                line.turn.unwrap_or_else(|| line.turns.join("+"))
             }
-            Author::User => "user".to_owned(),
-            Author::Unknown => {
+            BlameAuthor::User => "user".to_owned(),
+            BlameAuthor::Unknown => {
                 assert_eq!(line.at, None);
                 "?".to_owned()
             }

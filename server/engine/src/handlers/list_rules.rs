@@ -1,9 +1,12 @@
 //! `sightline/listRules`.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use sightline_access::{AccessView, Denial, Verdict};
-use sightline_base::path::{AbsPath, Location, RelPath};
+use sightline_base::{
+    clock::millis_of,
+    path::{AbsPath, Location, RelPath},
+};
 use sightline_context::listing::{self, Entry, ListOptions};
 use sightline_protocol::{
     error::ErrorKind,
@@ -58,10 +61,6 @@ pub fn run(context: &ReadContext<'_>, params: ListRulesParams) -> Result<ListRul
     let files = context.snapshot.access.get().rule_files().into_iter();
     result.files = files
         .filter_map(|file| {
-            let modified_at = file
-                .changed_at
-                .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
-                .and_then(|since| i64::try_from(since.as_millis()).ok());
             Some(RuleFile {
                 uri: AbsPath::new(&file.path)?.to_uri(),
                 source: file.source,
@@ -71,7 +70,7 @@ pub fn run(context: &ReadContext<'_>, params: ListRulesParams) -> Result<ListRul
                     (None, false) => RuleFileState::InForce,
                 },
                 rules: u32::try_from(file.rules).unwrap_or(u32::MAX),
-                modified_at,
+                modified_at: file.changed_at.and_then(millis_of),
                 problem: file.problem,
             })
         })

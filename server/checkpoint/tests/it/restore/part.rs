@@ -244,15 +244,15 @@ fn hunks_are_those_that_the_diff_numbers() {
         let file = diff.iter().find(|file| file.path == rel(path)).unwrap();
         file.hunks
             .iter()
-            .map(|hunk| (hunk.before, hunk.after))
+            .map(|hunk| [&hunk.before, &hunk.after].map(|side| [side[0], side[1]]))
             .collect::<Vec<_>>()
     };
     assert_eq!(
         ranges("f"),
-        [([1, 5], [1, 5]), ([12, 8], [12, 8]), ([32, 7], [32, 7])]
+        [[[1, 5], [1, 5]], [[12, 8], [12, 8]], [[32, 7], [32, 7]]]
     );
-    assert_eq!(ranges("new"), [([0, 0], [1, 1])]);
-    assert_eq!(ranges("gone"), [([1, 2], [0, 0])]);
+    assert_eq!(ranges("new"), [[[0, 0], [1, 1]]]);
+    assert_eq!(ranges("gone"), [[[1, 2], [0, 0]]]);
 
     let before = ground.tree();
     for (path, number) in [("f", 0), ("f", 4), ("new", 2), ("missing", 1)] {

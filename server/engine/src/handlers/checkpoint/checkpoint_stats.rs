@@ -1,11 +1,6 @@
 //! `sightline/checkpointStats`.
 
-use std::time::UNIX_EPOCH;
-
-use super::{
-    checkpoint_context::{CheckpointContext, selected_roots},
-    shared::to_i64,
-};
+use super::checkpoint_context::{CheckpointContext, selected_roots};
 use crate::{error::Error, request_context::RequestContext};
 use sightline_protocol::checkpoint::{CheckpointStatsParams, CheckpointStatsResult};
 
@@ -22,13 +17,10 @@ pub fn run(
         let stats = checkpoints.store.stats()?;
         total.count += stats.count;
         total.bytes += stats.bytes;
-        let (oldest, newest) = (stats.oldest.map(to_i64), stats.newest.map(to_i64));
-        total.oldest = [total.oldest, oldest].into_iter().flatten().min();
-        total.newest = total.newest.max(newest);
-        verified.push(stats.verified);
+        total.oldest = [total.oldest, stats.oldest].into_iter().flatten().min();
+        total.newest = total.newest.max(stats.newest);
+        verified.push(stats.verified_at);
     }
-    let oldest = verified.into_iter().min().flatten();
-    let since = oldest.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    total.verified_at = since.and_then(|since| i64::try_from(since.as_millis()).ok());
+    total.verified_at = verified.into_iter().min().flatten();
     Ok(total)
 }

@@ -11,7 +11,7 @@ use sightline_checkpoint::{
     diff::{self, DiffOptions, FileDiff},
 };
 use sightline_protocol::checkpoint::{
-    DiffCheckpointsParams, DiffCheckpointsResult, FileDifference, Hunk,
+    DiffCheckpointsParams, DiffCheckpointsResult, FileDifference,
 };
 
 /// `sightline/diffCheckpoints`.
@@ -114,14 +114,6 @@ fn difference(
     if contents && file.binary {
         omitted.get_or_insert_with(|| "not text".to_owned());
     }
-    let hunks = (1..)
-        .zip(file.hunks)
-        .filter(|_| contents)
-        .map(|(number, hunk)| Hunk {
-            number,
-            before: hunk.before.to_vec(),
-            after: hunk.after.to_vec(),
-        });
     FileDifference {
         path,
         path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
@@ -132,7 +124,7 @@ fn difference(
         deletions: file.deletions,
         before,
         after,
-        hunks: hunks.collect(),
+        hunks: if contents { file.hunks } else { Vec::new() },
         omitted,
         old_mode: file.modes.0.map(str::to_owned),
         new_mode: file.modes.1.map(str::to_owned),

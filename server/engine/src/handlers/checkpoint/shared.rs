@@ -10,7 +10,7 @@ use crate::{
 use sightline_access::AccessView;
 use sightline_base::{limits, path::Roots, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped,
+    Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped, to_i64,
 };
 use sightline_protocol::{
     checkpoint::{
@@ -156,10 +156,6 @@ pub(super) fn to_wire(
         },
         undone_by: related.undone_by(stored.id).map(|id| id.to_string()),
     }
-}
-
-pub(super) fn to_i64(time: u64) -> i64 {
-    i64::try_from(time).unwrap_or(i64::MAX)
 }
 
 pub(super) fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<GroupMember> {

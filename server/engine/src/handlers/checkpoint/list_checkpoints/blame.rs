@@ -6,16 +6,13 @@ use sightline_base::{
     limits,
     path::{AbsPath, Location, RelPath},
 };
-use sightline_checkpoint::{Author, BlamedLine, diff::is_binary};
+use sightline_checkpoint::diff::is_binary;
 use sightline_protocol::{
-    checkpoint::{BlameAuthor, BlameLine, BlameParams, BlameResult},
+    checkpoint::{BlameParams, BlameResult},
     error::ErrorKind,
 };
 
-use super::super::{
-    checkpoint_context::{CheckpointContext, Paths, selected_roots},
-    shared::to_i64,
-};
+use super::super::checkpoint_context::{CheckpointContext, Paths, selected_roots};
 use crate::{error::Error, request_context::RequestContext};
 
 /// `sightline/blame`.
@@ -46,15 +43,10 @@ pub fn run(context: &RequestContext<'_>, params: BlameParams) -> Result<BlameRes
         return refused(ErrorKind::Unsupported, "it is a binary file".to_owned());
     }
     let (_, checkpoints) = cx.root_checkpoints(root)?;
-    let blamed = cx.with_job(&[root], &context.cancel, |job| {
+    let lines = cx.with_job(&[root], &context.cancel, |job| {
         checkpoints.store.blame(job, &rel, &content)
     })?;
-    let lines = (1..)
-        .zip(blamed)
-        .map(|(line, blamed)| to_wire(line, blamed));
-    Ok(BlameResult {
-        lines: lines.collect(),
-    })
+    Ok(BlameResult { lines })
 }
 
 /// Returns the file without links, which checkpoints do not follow.
@@ -88,33 +80,5 @@ fn located(cx: &CheckpointContext<'_>, params: &BlameParams) -> Result<(usize, R
             "{} is in no workspace folder",
             params.path
         ))),
-    }
-}
-
-fn to_wire(line: u64, blamed: BlamedLine) -> BlameLine {
-    let at = blamed.at.map(to_i64);
-    match blamed.author {
-        Author::Agent { turns, agent } => {
-            let mut turns: Vec<String> = turns.iter().map(ToString::to_string).collect();
-            let turn = (turns.len() == 1).then(|| turns.remove(0));
-            BlameLine {
-                line,
-                by: BlameAuthor::Agent,
-                turn,
-                agent,
-                turns,
-                at,
-            }
-        }
-        Author::User => BlameLine {
-            line,
-            by: BlameAuthor::User,
-            at,
-            ..BlameLine::default()
-        },
-        Author::Unknown => BlameLine {
-            line,
-            ..BlameLine::default()
-        },
     }
 }

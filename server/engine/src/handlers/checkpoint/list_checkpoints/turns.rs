@@ -1,6 +1,6 @@
 //! `sightline/listTurns`.
 
-use sightline_checkpoint::{ChangedFile, ChangedFiles, ListedTurn as Listed, TurnFilter};
+use sightline_checkpoint::{ChangedFile, ChangedFiles, ListedTurn as Listed, TurnFilter, to_i64};
 use sightline_protocol::checkpoint::{
     CheckpointHead, ListTurnsParams, ListTurnsResult, ListedTurn, OutsideChanges, TurnFile,
 };
@@ -8,7 +8,6 @@ use sightline_protocol::checkpoint::{
 use super::super::{
     checkpoint_context::{CheckpointContext, selected_roots},
     reference::unknown_checkpoint,
-    shared::to_i64,
 };
 use crate::{error::Error, request_context::RequestContext};
 

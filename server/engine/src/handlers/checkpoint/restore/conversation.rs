@@ -2,7 +2,7 @@
 
 use sightline_base::{cancel::Cancel, storage::TaskId};
 use sightline_checkpoint::{
-    Checkpoint, CheckpointMetadata, ConversationMark, Request, restore::Options,
+    Checkpoint, CheckpointMetadata, ConversationMark, Request, restore::Options, to_i64,
 };
 use sightline_protocol::task::MessageMeta;
 use sightline_tasks::{RewindId, RewindPoint};
@@ -50,7 +50,7 @@ pub(super) fn rewind(
         Some(ConversationMark { messages: 0, .. }) => RewindPoint::Beginning,
         // The checkpoint was created without the task, or by a version that only stored
         // counts.
-        _ => RewindPoint::Time(i64::try_from(checkpoint.metadata.created).unwrap_or(i64::MAX)),
+        _ => RewindPoint::Time(to_i64(checkpoint.metadata.created)),
     };
     let counted = conversation_mark
         .map(|conversation_mark| (conversation_mark.messages, conversation_mark.compactions));
