@@ -27,7 +27,7 @@ use super::{
     job::{Job, Progress},
     metadata::{
         Checkpoint, CheckpointMetadata, Counts, CreateIf, Request, Skipped, commit_of,
-        head::head_of,
+        head::head_of, message,
     },
     store::{
         lock::{self, StoreLock},
@@ -136,23 +136,16 @@ impl Checkpoints {
         };
         let limits = (newest.is_none() && !request.confirm_large)
             .then_some((job.settings.max_files, job.settings.max_total_size));
-        let updated = match (&cache.scan, changes) {
-            (Some(last), Some(Changes::Known(paths))) if limits.is_none() => {
-                scan::update(job, &filter, last, paths, Some(&sink))?
-            }
-            _ => None,
+        let look = ScanOptions {
+            last: cache.scan.as_ref(),
+            changed: match changes {
+                Some(Changes::Known(paths)) => Some(paths),
+                _ => None,
+            },
+            sink: Some(&sink),
+            limits,
         };
-        let mut scan = match updated {
-            Some(scan) => scan,
-            None => {
-                let look = ScanOptions {
-                    last: cache.scan.as_ref(),
-                    sink: Some(&sink),
-                    limits,
-                };
-                scan::scan(job, &filter, look)?
-            }
-        };
+        let mut scan = scan::scan(job, &filter, look)?;
         cache.scan = Some(scan.clone());
 
         let is_needed = |newest: &Checkpoint| match request.create_if {
@@ -210,7 +203,8 @@ impl Checkpoints {
             tree: scan.tree.oid,
             metadata,
         });
-        self.metadata_cache.insert(&checkpoint);
+        let bytes = message(&checkpoint.metadata).len();
+        self.metadata_cache.insert(&checkpoint, bytes);
         Ok((checkpoint, scan, made))
     }
 
@@ -236,17 +230,13 @@ impl Checkpoints {
                 return Ok(counts);
             }
             // Scan changed files again, and store their content.
-            *scan = match scan::update(job, filter, scan, &changed, Some(sink))? {
-                Some(scan) => scan,
-                None => {
-                    let look = ScanOptions {
-                        last: Some(scan),
-                        sink: Some(sink),
-                        limits: None,
-                    };
-                    scan::scan(job, filter, look)?
-                }
+            let look = ScanOptions {
+                last: Some(&*scan),
+                changed: Some(&changed),
+                sink: Some(sink),
+                limits: None,
             };
+            *scan = scan::scan(job, filter, look)?;
         }
         Err(Error::conflict(format!(
             "cannot create a checkpoint: the files in {} keep changing; try again later",

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
 use sightline_base::thread_pool;
 
-use super::{Checkpoint, CheckpointMetadata, message, metadata_of};
+use super::{Checkpoint, CheckpointMetadata, metadata_of};
 use crate::{
     error::Error,
     store::{
@@ -56,9 +56,8 @@ impl MetadataCache {
         known.bytes = known.checkpoints.values().map(|(_, bytes)| bytes).sum();
     }
 
-    /// Adds a checkpoint that was just created.
-    pub(crate) fn insert(&self, checkpoint: &Arc<Checkpoint>) {
-        let bytes = message(&checkpoint.metadata).len();
+    /// Adds a checkpoint, whose metadata has this size in bytes, if there is room.
+    pub(crate) fn insert(&self, checkpoint: &Arc<Checkpoint>, bytes: usize) {
         let mut known = self.lock();
         if known.bytes + bytes <= MAX_CACHED_BYTES {
             known.bytes += bytes;
@@ -102,13 +101,7 @@ impl MetadataCache {
             );
         let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect::<Result<_, Error>>()?;
         for (checkpoint, bytes) in read.into_iter().flatten() {
-            let mut known = self.lock();
-            if known.bytes + bytes <= MAX_CACHED_BYTES {
-                known.bytes += bytes;
-                known
-                    .checkpoints
-                    .insert(checkpoint.id, (Arc::clone(&checkpoint), bytes));
-            }
+            self.insert(&checkpoint, bytes);
             checkpoints.push(checkpoint);
         }
         Ok(checkpoints)

@@ -100,6 +100,8 @@ impl Scan {
 pub(crate) struct ScanOptions<'a> {
     /// Last scan; unchanged files are not read again.
     pub(crate) last: Option<&'a Scan>,
+    /// Paths that changed since. If that is enough, only they are scanned, without trusting their stamps.
+    pub(crate) changed: Option<&'a [RelPath]>,
     /// Receives the content of changed files.
     pub(crate) sink: Option<&'a dyn BlobSink>,
     /// Maximum number of files and bytes. Above them, the scan fails with `tooLarge` before any
@@ -107,12 +109,17 @@ pub(crate) struct ScanOptions<'a> {
     pub(crate) limits: Option<(u64, u64)>,
 }
 
-/// Scans the whole work tree.
+/// Scans the work tree.
 pub(crate) fn scan(
     job: &Job<'_>,
     filter: &CaptureFilter<'_>,
     look: ScanOptions<'_>,
 ) -> Result<Scan, Error> {
+    if let (Some(last), Some(changed), None) = (look.last, look.changed, look.limits)
+        && let Some(scan) = update(job, filter, last, changed, look.sink)?
+    {
+        return Ok(scan);
+    }
     let mut known = look.last.map(|last| last.repositories.clone());
     let mut scans = 1;
     loop {
@@ -139,7 +146,9 @@ fn scan_once(
     job.cancel.check()?;
     let filter_fingerprint = filter.fingerprint();
     let started_at = now_nanos();
-    let ScanOptions { last, sink, limits } = look;
+    let ScanOptions {
+        last, sink, limits, ..
+    } = look;
     let salt = last.map_or_else(PathSalt::random, |last| last.salt);
     let mut known = last.map(|last| last.tree.clone());
     let repositories = Repositories::new(filter, last.map(|last| &last.git_index));
@@ -189,7 +198,7 @@ fn scan_once(
 
 /// Scans only the paths in `changed`, without trusting their stamps. Returns `None` if that is not
 /// enough because rules for other paths changed.
-pub(crate) fn update(
+fn update(
     job: &Job<'_>,
     filter: &CaptureFilter<'_>,
     last: &Scan,
