@@ -21,8 +21,8 @@
 //! - `cancel`, `error`, `limits`: cancellation flag, error type, limits on input
 //! - `git`: the command `git`, for questions about a repository
 //! - `peer`: the user of a connection on loopback
-//! - `clock`, `plural`, `words`, `json_repair`: current time in milliseconds; the singular or plural of a
-//!   noun; lists of words; unpaired surrogates in JSON written by JavaScript
+//! - `clock`, `plural`, `words`, `json_repair`: current time in milliseconds; counts with their noun, and
+//!   ages; lists of words; unpaired surrogates in JSON written by JavaScript
 
 pub mod cancel;
 pub mod clock;

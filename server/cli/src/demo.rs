@@ -14,8 +14,11 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use sightline_base::path::{AbsPath, RelPath};
-use sightline_engine::{error::Error, plural::plural, render};
+use sightline_base::{
+    path::{AbsPath, RelPath},
+    plural::plural,
+};
+use sightline_engine::{error::Error, render};
 use sightline_local::frame::{FrameReader, write_frame};
 use sightline_protocol::{
     access::CheckAccessParams,
@@ -311,7 +314,7 @@ impl Session {
     fn report(&self, outcomes: &[RestoreOutcome]) -> io::Result<()> {
         let prices = fs::read_to_string(self.workspace.join(EDITED))?;
         let price = prices.lines().find(|line| line.contains("bread"));
-        let paths = plural(outcomes.len() as u64, "path");
+        let paths = plural(outcomes.len(), "path");
         let price = price.unwrap_or_default().trim();
         say(&format!("{paths} changed; {EDITED} has `{price}`"))
     }

@@ -126,9 +126,9 @@ fn refused(workspace: &Workspace) -> Option<Finding> {
     match log::today(workspace) {
         Ok((0, 0)) => None,
         Ok((denied, redacted)) => {
-            let reads = plural(denied, "read", "reads");
+            let reads = plural(denied, "read");
             let found = format!(
-                "{denied} {reads} refused and {redacted} redacted today; `sightline log` lists them"
+                "{reads} refused and {redacted} redacted today; `sightline log` lists them"
             );
             Some(Finding::passed(what, found))
         }
@@ -208,10 +208,10 @@ fn servers(named: Option<&Path>, root: &Root) -> Finding {
     let running = offline::storage_dir(named)
         .and_then(|dir| Ok(Storage::open(&dir)?))
         .map_or(0, |storage| ipc::client::running(&storage, Some(root)));
-    let servers = plural(running, "server", "servers");
+    let servers = plural(running, "server");
     Finding::passed(
         "running servers",
-        format!("{running} {servers} for {}", root.path.display()),
+        format!("{servers} for {}", root.path.display()),
     )
 }
 

@@ -165,9 +165,9 @@ fn patterns_in(folder: &AbsPath, name: &str) -> Vec<String> {
         return Vec::new();
     }
     if left_out > 0 {
-        let lines = plural(left_out, "line", "lines");
+        let lines = plural(left_out, "line");
         print_message(&format!(
-            "{name}: {left_out} {lines} left out, because .clineignore cannot contain them"
+            "{name}: {lines} left out, because .clineignore cannot contain them"
         ));
     }
     patterns

@@ -31,7 +31,6 @@
 //! - `error_response`: error responses; panics turned into errors
 //! - `restore_log`: the last restores of a folder, for agents
 //! - `render`: results as text: checkpoints, previews, outcomes, differences, lists of turns
-//! - `plural`: counts with their noun in messages
 
 pub mod client;
 pub mod dirty_tracker;
@@ -41,7 +40,6 @@ pub mod error_response;
 pub mod handlers;
 pub mod jobs;
 pub mod params_compat;
-pub mod plural;
 pub mod progress;
 pub mod render;
 pub mod request_context;

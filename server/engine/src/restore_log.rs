@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use sightline_base::{clock::now_millis, escape, storage::atomic_file, words::first_of};
+use sightline_base::{
+    clock::now_millis, escape, plural::plural, storage::atomic_file, words::first_of,
+};
 use sightline_checkpoint::{Checkpoint, Checkpoints, Purpose, restore::Scope};
 use sightline_protocol::checkpoint::short_id;
 
-use crate::{error::Error, plural::plural};
+use crate::error::Error;
 
 /// Maximum number of restores.
 const MAX_RESTORES: usize = 20;
@@ -64,7 +66,7 @@ fn sentence(checkpoint: &Checkpoint, scope: &Scope, files: &[String]) -> String 
     let were = if files.len() == 1 { "was" } else { "were" };
     let names = files.iter().map(|name| escape::one_line(name).into_owned());
     let names = first_of(&names.collect::<Vec<_>>(), MAX_NAMES);
-    let files = plural(files.len() as u64, "file");
+    let files = plural(files.len(), "file");
     if matches!(metadata.purpose, Purpose::Undo { .. }) {
         return format!("A restore was undone, which changed {files}: {names}.");
     }

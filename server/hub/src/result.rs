@@ -15,6 +15,7 @@ use sightline_access::{
         HiddenContents, MIN_VALUE_BYTES, Redacted, Redactor, contents_notice, without_colors,
     },
 };
+use sightline_base::plural::plural;
 
 use sightline_agents::judge::Refusal;
 use sightline_protocol::{access::AccessRule, decision::HiddenFile};
@@ -106,8 +107,7 @@ pub(crate) fn clean(
     if hidden > 0
         && let Some(content) = value.get_mut("content").and_then(Value::as_array_mut)
     {
-        let s = if hidden == 1 { "" } else { "s" };
-        let note = format!("[Sightline: {hidden} name{s} hidden.]");
+        let note = format!("[Sightline: {} hidden.]", plural(hidden, "name"));
         content.push(json!({ "type": "text", "text": note }));
     }
     let named = |(path, rule)| HiddenFile {

@@ -7,7 +7,9 @@
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use serde_json::{json, value::RawValue};
-use sightline_base::{cancel::Cancel, error::Error, escape::one_line, storage::TaskId};
+use sightline_base::{
+    cancel::Cancel, error::Error, escape::one_line, plural::ago, storage::TaskId,
+};
 use sightline_protocol::settings::ConversationProfile;
 
 use super::{
@@ -244,7 +246,7 @@ fn resumption_text(
         .map_or(conversation.info.updated_at, |last| last.time);
     let mut text = format!(
         "{HEADING} Work on this task stopped {} and now continues. ",
-        format_elapsed(options.now, last)
+        ago(options.now, last)
     );
     let cwd = options.cwd.or(conversation.info.cwd.as_deref());
     if let Some(cwd) = cwd {
@@ -291,41 +293,5 @@ fn append_list<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<
     }
     if count > MAX_NAMED {
         let _ = write!(text, "\n- and {} more", count - MAX_NAMED);
-    }
-}
-
-fn format_elapsed(now: i64, then: i64) -> String {
-    let minutes = now.saturating_sub(then) / 60_000;
-    let (count, unit) = match minutes {
-        ..1 => return "just now".to_owned(),
-        1..60 => (minutes, "minute"),
-        60..1440 => (minutes / 60, "hour"),
-        _ => (minutes / 1440, "day"),
-    };
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural} ago")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elapsed_time_is_formatted() {
-        let minute = 60_000;
-        for (passed, expected) in [
-            (-5, "just now"),
-            (0, "just now"),
-            (minute - 1, "just now"),
-            (minute, "1 minute ago"),
-            (59 * minute, "59 minutes ago"),
-            (60 * minute, "1 hour ago"),
-            (24 * 60 * minute - 1, "23 hours ago"),
-            (24 * 60 * minute, "1 day ago"),
-            (72 * 60 * minute, "3 days ago"),
-        ] {
-            assert_eq!(format_elapsed(1_000 + passed, 1_000), expected);
-        }
-        assert!(format_elapsed(i64::MAX, i64::MIN).ends_with("days ago"));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use sightline_base::escape::one_line;
+use sightline_base::{escape::one_line, plural::plural};
 use sightline_checkpoint::FolderStore;
 use sightline_engine::{
     error::Error,
@@ -11,7 +11,6 @@ use sightline_engine::{
         adopt::{adopt as take_over, all_stores, moved_stores},
         reference::NONE_YET,
     },
-    plural::plural,
 };
 
 use super::{
@@ -69,13 +68,13 @@ pub(super) fn adopt(arguments: &Adopt) -> Result<i32, Error> {
         checkpoints: store.checkpoints,
     };
     print_as(&arguments.workspace, &adopted, |adopted| {
-        let count = plural(adopted.checkpoints as u64, "checkpoint");
+        let count = plural(adopted.checkpoints, "checkpoint");
         format!("{count} adopted\n")
     })
 }
 
 fn about(store: &FolderStore) -> String {
-    let count = plural(store.checkpoints as u64, "checkpoint");
+    let count = plural(store.checkpoints, "checkpoint");
     let folder = store.folder.as_ref().map_or_else(
         || "a folder that is not recorded".to_owned(),
         |folder| one_line(&folder.display().to_string()).into_owned(),
@@ -87,7 +86,7 @@ fn about(store: &FolderStore) -> String {
 pub(crate) fn hint(requests: &Requests) -> Option<String> {
     let found = moved_stores(&requests.offline_server().ok()?.context(), None).ok()?;
     let store = found.first()?;
-    let count = plural(store.checkpoints as u64, "checkpoint");
+    let count = plural(store.checkpoints, "checkpoint");
     let folder = store.folder.as_ref()?.display().to_string();
     Some(format!(
         "{count} of {}, which no longer exists, may belong to this folder: `sightline checkpoint adopt`",

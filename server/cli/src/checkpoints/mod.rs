@@ -18,7 +18,7 @@ use std::{io, path::Path};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
-use sightline_base::{escape::one_line, path::RelPath};
+use sightline_base::{escape::one_line, path::RelPath, plural::plural};
 use sightline_engine::{
     error::Error,
     handlers::checkpoint::{
@@ -27,7 +27,6 @@ use sightline_engine::{
         reference::{NONE_YET, ONLY_UNDO_POINTS},
         transfer::{Direction, transfer},
     },
-    plural::plural,
     render::{
         self, counts, difference, relative_time,
         timeline::{Clock, Row, Timeline},
@@ -427,7 +426,7 @@ fn transfer_checkpoints(
         skipped,
     };
     print_as(workspace, &transferred, |transferred| {
-        let count = plural(transferred.checkpoints as u64, "checkpoint");
+        let count = plural(transferred.checkpoints, "checkpoint");
         let skipped = transferred
             .skipped
             .iter()

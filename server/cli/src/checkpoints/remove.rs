@@ -1,9 +1,8 @@
 //! `sightline checkpoint prune` and `delete`.
 
-use sightline_base::clock::now_millis;
+use sightline_base::{clock::now_millis, plural::plural};
 use sightline_engine::{
     error::Error,
-    plural::plural,
     render::{checkpoint, more_line, relative_time},
 };
 use sightline_protocol::{
@@ -124,7 +123,7 @@ fn removal_lines(pruned: &PruneCheckpointsResult, listed: &[Listed], length: Len
         return format!("nothing to remove\n{kept}");
     }
     let freed = size(pruned.freed_bytes);
-    let summary = plural(count as u64, "checkpoint");
+    let summary = plural(count, "checkpoint");
     let mut lines = format!("{summary} would be removed, about {freed} freed\n");
     let limit = length.limit();
     let removed = listed

@@ -1,9 +1,8 @@
 //! `sightline checkpoint preview`, `restore` and `undo`.
 
-use sightline_base::escape::one_line;
+use sightline_base::{escape::one_line, plural::plural};
 use sightline_engine::{
     error::Error,
-    plural::plural,
     render::{self, BOLD, needs_force, outcome, time_and_age},
 };
 use sightline_protocol::{
@@ -435,10 +434,7 @@ fn force_note(conflicts: &[RestoreConflict], force: bool, command: &str) -> Stri
     if force || count == 0 {
         return String::new();
     }
-    let (paths, are) = (
-        plural(count as u64, "path"),
-        if count == 1 { "is" } else { "are" },
-    );
+    let (paths, are) = (plural(count, "path"), if count == 1 { "is" } else { "are" });
     format!("{paths} that {are} skipped can be replaced with `{command} --force`. ")
 }
 

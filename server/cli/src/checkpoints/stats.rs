@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use sightline_base::{escape::one_line, fs::bytes_below};
+use sightline_base::{escape::one_line, fs::bytes_below, plural::plural};
 use sightline_engine::{
     error::Error,
     handlers::checkpoint::adopt::all_stores,
-    plural::plural,
     render::{DIM, relative_time},
 };
 use sightline_protocol::{
@@ -63,7 +62,7 @@ pub(super) fn all(requests: &Requests) -> Result<i32, Error> {
         .collect();
     print_as(&requests.workspace, &folders, |folders| {
         let lines: String = folders.iter().map(folder_line).collect();
-        let count = folders.iter().map(|one| one.count as u64).sum();
+        let count: usize = folders.iter().map(|one| one.count).sum();
         let bytes = folders.iter().map(|one| one.bytes).sum();
         format!(
             "{lines}{}, {} in all\n",
@@ -83,7 +82,7 @@ fn folder_line(one: &FolderStats) -> String {
     } else {
         format!("  {DIM}no longer exists{DIM:#}")
     };
-    let (count, size) = (plural(one.count as u64, "checkpoint"), size(one.bytes));
+    let (count, size) = (plural(one.count, "checkpoint"), size(one.bytes));
     let newest = relative_time(one.newest);
     format!("{count:>16}  {size:>11}  {newest:>11}  {folder}{gone}\n")
 }

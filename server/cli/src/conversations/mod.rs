@@ -11,9 +11,9 @@ use std::{
 };
 
 use clap::Subcommand;
-use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES};
+use sightline_base::{escape::one_line, limits::MAX_IMPORT_BYTES, plural::plural};
 use sightline_conversation::compaction::readable;
-use sightline_engine::{error::Error, params_compat, plural::plural, render::timeline::Clock};
+use sightline_engine::{error::Error, params_compat, render::timeline::Clock};
 use sightline_protocol::{
     checkpoint::ListCheckpointsParams,
     compaction::{ApplyCompactionParams, CompactionTrigger, PlanCompactionParams},
@@ -465,7 +465,7 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             };
             let result = Requests::offline(&workspace).call::<ApplyCompaction>(params)?;
             let done = print_as(&workspace, &result, |result| {
-                let count = plural(result.messages.len() as u64, "message");
+                let count = plural(result.messages.len(), "message");
                 let (before, after) = (result.pre_tokens, result.post_tokens);
                 format!("{count}, {before} -> {after} tokens\n")
             });

@@ -184,11 +184,11 @@ pub(crate) fn today(storage: &Path) -> Result<Option<String>, Error> {
         priced if priced == rows.len() => format!(", {}", dollars(sum)),
         _ => format!(", {} for the models with a known price", dollars(sum)),
     };
-    let noun = plural(requests, "request", "requests");
+    let requests = plural(requests, "request");
     let input = usage.input + usage.cache_read + usage.cache_write;
     Ok((!rows.is_empty()).then(|| {
         format!(
-            "{requests} {noun} today, {input} tokens in ({} from caches) and {} out{cost}; see `sightline usage`",
+            "{requests} today, {input} tokens in ({} from caches) and {} out{cost}; see `sightline usage`",
             usage.cache_read, usage.output
         )
     }))

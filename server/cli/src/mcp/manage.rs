@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use clap::builder::PossibleValuesParser;
 use sightline_agents::servers::{self, Client, starts_ours};
-use sightline_engine::{error::Error, handlers::mcp_servers::locations, plural::plural};
+use sightline_base::plural::plural;
+use sightline_engine::{error::Error, handlers::mcp_servers::locations};
 use sightline_hub::hub::try_server;
 use sightline_protocol::{
     mcp::{
@@ -137,7 +138,7 @@ fn size(server: &McpServer) -> String {
         return String::new();
     }
     let tokens: u64 = offered.iter().map(|tool| tool.tokens).sum();
-    let count = plural(offered.len() as u64, "tool");
+    let count = plural(offered.len(), "tool");
     format!("  {count}, about {tokens} tokens")
 }
 

@@ -134,9 +134,9 @@ fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
     let kept = ends.partition_point(|&end| estimate(&whole[..end]) <= max);
     let cut = lines[kept..].iter().filter(|line| !line.is_empty()).count();
     let shown = kept.checked_sub(1).map_or("", |last| &whole[..ends[last]]);
-    let noun = plural(cut, "line", "lines");
+    let more = plural(cut, "more line");
     let body = format!(
-        "{}\n({cut} more {noun} left out: over the budget of this section)",
+        "{}\n({more} left out: over the budget of this section)",
         shown.trim_end()
     );
     (body, kept, u32::try_from(cut).unwrap_or(u32::MAX))

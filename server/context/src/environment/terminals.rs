@@ -251,11 +251,10 @@ fn add_output(draft: &mut SectionDraft, state: &TerminalState, output: TerminalO
     draft.lines.extend(output.lines);
     draft.hidden.extend(output.hidden);
     if output.denied > 0 {
-        let lines = plural(output.denied, "line", "lines");
-        draft.lines.push(format!(
-            "({} {lines} hidden by access rules)",
-            output.denied
-        ));
+        let lines = plural(output.denied, "line");
+        draft
+            .lines
+            .push(format!("({lines} hidden by access rules)"));
         draft.omitted = draft.omitted.saturating_add(output.denied);
     }
 }

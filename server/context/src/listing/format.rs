@@ -18,7 +18,7 @@ use icu_collator::{
 use sightline_protocol::files::FileKind;
 
 use super::{Entry, Listing};
-use sightline_base::{escape::one_line, path::RelPath, plural::plural};
+use sightline_base::{escape::one_line, path::RelPath};
 
 /// The text of an empty listing.
 pub const NOTHING_FOUND: &str = "No files found.";
@@ -58,7 +58,7 @@ pub fn format(listing: &Listing, base: &RelPath) -> String {
         (listing.outside, "left out: outside the workspace"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        let noun = plural(count, "entry", "entries");
+        let noun = if count == 1 { "entry" } else { "entries" };
         printed.push_str(&format!("\n\n({count} {noun} {why})"));
     }
     printed

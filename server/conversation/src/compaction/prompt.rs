@@ -286,8 +286,8 @@ fn assemble(
 
 fn push_gap(conversation: &mut String, count: usize) {
     if count > 0 {
-        let messages = plural(count, "message", "messages");
-        conversation.push_str(&format!("[{count} {messages} left out here]\n\n"));
+        let messages = plural(count, "message");
+        conversation.push_str(&format!("[{messages} left out here]\n\n"));
     }
 }
 

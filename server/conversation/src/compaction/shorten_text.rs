@@ -35,9 +35,9 @@ pub(super) fn elide_middle(text: &str, max: usize) -> Cow<'_, str> {
         "\n"
     };
     Cow::Owned(format!(
-        "{head}{newline}[left out here: {lines} {}, {characters} {}]\n{tail}",
-        plural(lines, "line", "lines"),
-        plural(characters, "character", "characters")
+        "{head}{newline}[left out here: {}, {}]\n{tail}",
+        plural(lines, "line"),
+        plural(characters, "character")
     ))
 }
 
@@ -49,8 +49,8 @@ pub(super) fn keep_start(text: &str, max: usize) -> Cow<'_, str> {
     let (head, rest) = text.split_at(text.floor_char_boundary(max));
     let characters = rest.chars().count();
     Cow::Owned(format!(
-        "{head}\n[left out here: {characters} {} at the end of this text]",
-        plural(characters, "character", "characters")
+        "{head}\n[left out here: {} at the end of this text]",
+        plural(characters, "character")
     ))
 }
 
@@ -89,9 +89,8 @@ pub(super) fn elide_base64(text: &str) -> Cow<'_, str> {
         if end - at >= MIN_BASE64_BYTES {
             safe.push_str(&text[copied..at]);
             safe.push_str(&format!(
-                "[left out here: {} {} of data]",
-                end - at,
-                plural(end - at, "character", "characters")
+                "[left out here: {} of data]",
+                plural(end - at, "character")
             ));
             copied = end;
         }

@@ -112,8 +112,8 @@ pub(super) fn task(message: &ScannedMessage<'_>) -> String {
     }
     let mut task = shorten_text::keep_start(&task, TASK_BYTES).into_owned();
     if others > 0 {
-        let parts = plural(others, "part", "parts");
-        task.push_str(&format!("\n[left out here: {others} {parts} without text]"));
+        let parts = plural(others, "part");
+        task.push_str(&format!("\n[left out here: {parts} without text]"));
     }
     task
 }
@@ -126,10 +126,10 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
     let SummaryContent {
         messages, retained, ..
     } = summary;
-    let replaced = plural(*messages, "message", "messages");
+    let replaced = plural(*messages, "message");
     let mut texts = vec![format!(
         "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
-        This message replaces {messages} {replaced} that no longer fit into the context window. It contains \
+        This message replaces {replaced} that no longer fit into the context window. It contains \
         the start of the conversation, a summary, a list of what was done, and current file \
         contents. The newest messages follow unchanged. Continue where they end. Do not repeat \
         work that is done, and read a file again before you rely on an older copy of it."
@@ -163,10 +163,10 @@ pub(super) fn note(message: &ScannedMessage<'_>) -> Option<(usize, u64)> {
 
 /// Formats the note that messages are left out.
 pub(super) fn note_text(count: u64, reason: &str) -> String {
-    let messages = plural(count, "message", "messages");
+    let messages = plural(count, "message");
     format!(
         "{LEFT_OUT}{count}{MARKER_END}\n\
-        [{count} {messages} left out here without a summary, to make room: {reason}. The newest messages \
+        [{messages} left out here without a summary, to make room: {reason}. The newest messages \
         follow. Read the files again where you need to know what was done.]"
     )
 }

@@ -3,7 +3,6 @@
 pub mod timeline;
 
 use anstyle::{AnsiColor, Style};
-use sightline_base::{clock::now_millis, escape::one_line};
 use sightline_protocol::checkpoint::{
     Checkpoint, CheckpointPurpose, DifferenceStatus, FileDifference, PreviewRestoreResult,
     RestoreAction, RestoreChange, RestoreCheckpointResult, RestoreConflict, RestoreTarget,
@@ -11,7 +10,11 @@ use sightline_protocol::checkpoint::{
 };
 
 use self::timeline::Clock;
-use crate::plural::plural;
+use sightline_base::{
+    clock::now_millis,
+    escape::one_line,
+    plural::{ago, plural},
+};
 
 /// Color of what was added.
 pub const ADDED: Style = AnsiColor::Green.on_default();
@@ -160,14 +163,7 @@ pub fn created(one: &Checkpoint) -> String {
 
 /// Formats a time relative to now.
 pub fn relative_time(millis: i64) -> String {
-    let seconds = now_millis().saturating_sub(millis).max(0).unsigned_abs() / 1000;
-    let (count, unit) = match seconds {
-        0..60 => return "just now".to_owned(),
-        60..3600 => (seconds / 60, "minute"),
-        3600..86_400 => (seconds / 3600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{} ago", plural(count, unit))
+    ago(now_millis(), millis)
 }
 
 /// Formats a time, also relative to now.
@@ -268,7 +264,7 @@ pub fn outcome(result: &RestoreCheckpointResult) -> String {
     }
     let failed = result.outcomes.iter().filter(|outcome| !outcome.ok).count();
     let done = result.outcomes.len() - failed;
-    let mut line = format!("{} restored", plural(done as u64, "path"));
+    let mut line = format!("{} restored", plural(done, "path"));
     for (count, what) in [(failed, "failed"), (result.conflicts.len(), "skipped")] {
         if count > 0 {
             line.push_str(&format!(", {count} {what}"));

@@ -5,13 +5,12 @@ use std::cmp::Reverse;
 use anstyle::Style;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::Serialize;
-use sightline_base::escape::one_line;
 use sightline_protocol::checkpoint::{
     Checkpoint, CheckpointHead, CheckpointKind, ListedTurn, OutsideChanges, TurnFile, short_id,
 };
 
 use super::{ADDED, BOLD, CHANGED, DIM, REMOVED};
-use crate::plural::plural;
+use sightline_base::{escape::one_line, plural::plural};
 
 /// Turns, and all checkpoints. As JSON, it is the result of `sightline/listCheckpoints`.
 #[derive(Serialize)]
@@ -122,7 +121,7 @@ impl Timeline {
         format!(
             "{}  {} since {}",
             session_name(first),
-            plural(turns().count() as u64, "turn"),
+            plural(turns().count(), "turn"),
             clock.time(first.started_at)
         )
     }

@@ -6,6 +6,7 @@ pub mod page;
 mod tests;
 pub mod text;
 
+use sightline_base::plural::plural;
 use std::{path::Path, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
@@ -19,7 +20,7 @@ use sightline_base::{
     decision_log,
     path::{Root, uri_to_path},
 };
-use sightline_engine::{dispatch::Handler, error::Error, plural::plural};
+use sightline_engine::{dispatch::Handler, error::Error};
 use sightline_protocol::{
     access::CheckAccessParams,
     checkpoint::{

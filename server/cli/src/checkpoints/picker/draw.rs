@@ -8,13 +8,10 @@ use ratatui::{
     text::{Line, Span, Text},
     widgets::{Block, Borders, List, ListItem, ListState, Paragraph, Wrap},
 };
-use sightline_base::escape::one_line;
-use sightline_engine::{
-    plural::plural,
-    render::{
-        BOLD, CHANGED, DIM, REMOVED, target as target_line,
-        timeline::{Clock, Row},
-    },
+use sightline_base::{escape::one_line, plural::plural};
+use sightline_engine::render::{
+    BOLD, CHANGED, DIM, REMOVED, target as target_line,
+    timeline::{Clock, Row},
 };
 use sightline_protocol::checkpoint::RestoreAction;
 
@@ -97,7 +94,7 @@ fn draw_browse(picker: &mut Picker, colors: Colors, frame: &mut Frame<'_>, area:
         .collect();
     let count = picker.matching.len();
     let title = match (picker.is_filtering, &*picker.filter) {
-        (false, "") => format!("{} to restore", plural(count as u64, "state")),
+        (false, "") => format!("{} to restore", plural(count, "state")),
         (is_filtering, filter) => {
             let cursor = if is_filtering { "_" } else { "" };
             format!("/{}{cursor}  {count} found", one_line(filter))
@@ -313,7 +310,7 @@ fn preview_items(preview: &Preview, colors: Colors) -> Vec<ListItem<'static>> {
 fn done_lines(done: &Done, colors: Colors) -> Vec<Line<'static>> {
     let result = &done.result;
     let failed = done.failed().count();
-    let restored = plural((result.outcomes.len() - failed) as u64, "file");
+    let restored = plural(result.outcomes.len() - failed, "file");
     let what = if done.is_undo {
         format!("The restore was undone: {restored}.")
     } else {

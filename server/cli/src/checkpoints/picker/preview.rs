@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sightline_engine::plural::plural;
+use sightline_base::plural::plural;
 use sightline_protocol::checkpoint::{PreviewRestoreResult, RestoreChange};
 
 use super::choice::{Choice, Compared, SomeHunks};
@@ -186,7 +186,7 @@ impl Preview {
     /// Says how many files are chosen.
     pub(in crate::checkpoints) fn counts(&self) -> String {
         let chosen = self.chosen_changes().count();
-        let all = plural(self.chosen.len() as u64, "file");
+        let all = plural(self.chosen.len(), "file");
         if chosen == self.chosen.len() {
             all
         } else {

@@ -8,12 +8,11 @@ use super::{
 use crate::{
     error::Error,
     jobs::keys_of_roots,
-    plural::plural,
     request_context::{RequestContext, Response},
     services::Services,
     session::Snapshot,
 };
-use sightline_base::storage::TaskId;
+use sightline_base::{plural::plural, storage::TaskId};
 use sightline_checkpoint::{Keep, Oid};
 use sightline_protocol::checkpoint::{PruneCheckpointsParams, PruneCheckpointsResult};
 use std::sync::Arc;

@@ -4,11 +4,10 @@
 use super::checkpoint_context::CheckpointContext;
 use crate::{
     error::Error,
-    plural::plural,
     request_context::{RequestContext, TaskContext},
 };
 use sightline_access::AccessView;
-use sightline_base::{limits, path::Roots, storage::TaskId};
+use sightline_base::{limits, path::Roots, plural::plural, storage::TaskId};
 use sightline_checkpoint::{
     Checkpoint as StoredCheckpoint, ConversationMark, Purpose, Related, Skipped, to_i64,
 };
@@ -98,7 +97,7 @@ pub(super) fn to_wire(
         path: String::new(),
         reason: format!(
             "{} hidden by access rules",
-            plural(hidden.len() as u64, "skipped path")
+            plural(hidden.len(), "skipped path")
         ),
         path_encoded: false,
     });

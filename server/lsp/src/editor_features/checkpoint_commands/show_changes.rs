@@ -1,9 +1,8 @@
 //! `sightline.showChanges`.
 
-use sightline_base::escape::one_line;
+use sightline_base::{escape::one_line, plural::plural};
 use sightline_engine::{
-    error::Error, handlers::checkpoint::diff_checkpoints, plural::plural, render,
-    request_context::RequestContext,
+    error::Error, handlers::checkpoint::diff_checkpoints, render, request_context::RequestContext,
 };
 use sightline_protocol::checkpoint::DiffCheckpointsParams;
 
@@ -37,7 +36,7 @@ pub(crate) fn run(
     if difference.files.is_empty() {
         return command_result::message(context, format!("nothing changed {when}"));
     }
-    let count = plural(difference.files.len() as u64, "file");
+    let count = plural(difference.files.len(), "file");
     let message = format!("{count} changed {when}");
     let mut text = format!("{message} (unsaved text is not included)\n\n");
     let lines: String = difference.files.iter().map(render::difference).collect();

@@ -1,10 +1,9 @@
 //! `sightline.showTurns`.
 
-use sightline_base::path::uri_to_path;
+use sightline_base::{path::uri_to_path, plural::plural};
 use sightline_engine::{
     error::Error,
     handlers::checkpoint::list_checkpoints::{self, list_turns},
-    plural::plural,
     render::{
         plain,
         timeline::{Clock, Timeline},
@@ -46,7 +45,7 @@ pub(crate) fn run(context: &RequestContext<'_>, _: NoParams) -> Result<CommandRe
     text.push_str(&plain(&lines));
     let message = format!(
         "{} are in the opened document",
-        plural(timeline.turns.len() as u64, "turn")
+        plural(timeline.turns.len(), "turn")
     );
     command_result::document(context, message, (DOCUMENT, ".md"), &text)
 }

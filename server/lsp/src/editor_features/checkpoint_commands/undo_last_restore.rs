@@ -1,8 +1,8 @@
 //! `sightline.undoLastRestore`.
 
-use sightline_base::{escape::one_line, words::first_of};
+use sightline_base::{escape::one_line, plural::plural, words::first_of};
 use sightline_engine::{
-    error::Error, handlers::checkpoint::restore, plural::plural, request_context::RequestContext,
+    error::Error, handlers::checkpoint::restore, request_context::RequestContext,
 };
 use sightline_protocol::{
     checkpoint::{PreviewRestoreParams, PreviewRestoreResult, UndoRestoreParams},
@@ -78,7 +78,7 @@ pub(super) fn with_changes(question: &str, preview: &PreviewRestoreResult) -> St
         .collect();
     let mut question = question.to_owned();
     if !all.is_empty() {
-        let count = plural(all.len() as u64, "file");
+        let count = plural(all.len(), "file");
         question.push_str(&format!(" It changes {count}: {}.", named(&all)));
     }
     if let Some(task) = &preview.task_id {
