@@ -1,6 +1,10 @@
 //! Results as documents, for clients that discard command results.
 
-use std::fs;
+use std::{
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use sightline_base::path::AbsPath;
 
@@ -31,28 +35,23 @@ pub fn write_as(
 ) -> Result<String, Error> {
     let storage = context.storage()?;
     let directory = storage.results()?;
-    let failed = |what: &str, error: &dyn std::fmt::Display| {
-        Error::storage(format!("{what} in {}: {error}", directory.display()))
+    let written = || -> io::Result<PathBuf> {
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!("{name}-"))
+            .suffix(ending)
+            .tempfile_in(&directory)?;
+        file.write_all(text.as_bytes())?;
+        let mut permissions = file.as_file().metadata()?.permissions();
+        permissions.set_readonly(true);
+        file.as_file().set_permissions(permissions)?;
+        Ok(file.keep()?.1)
     };
-    let mut file = tempfile::Builder::new()
-        .prefix(&format!("{name}-"))
-        .suffix(ending)
-        .tempfile_in(&directory)
-        .map_err(|error| failed("cannot write a result document", &error))?;
-    std::io::Write::write_all(&mut file, text.as_bytes())
-        .map_err(|error| failed("cannot write a result document", &error))?;
-    let mut permissions = file
-        .as_file()
-        .metadata()
-        .map_err(|error| failed("cannot write a result document", &error))?
-        .permissions();
-    permissions.set_readonly(true);
-    file.as_file()
-        .set_permissions(permissions)
-        .map_err(|error| failed("cannot write a result document", &error))?;
-    let (_, path) = file
-        .keep()
-        .map_err(|error| failed("cannot write a result document", &error))?;
+    let path = written().map_err(|error| {
+        let directory = directory.display();
+        Error::storage(format!(
+            "cannot write a result document in {directory}: {error}"
+        ))
+    })?;
     prune(&directory);
     AbsPath::new(&path)
         .map(|path| path.to_uri())
