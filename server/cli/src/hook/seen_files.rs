@@ -38,8 +38,8 @@ pub(super) struct SeenFiles {
 }
 
 #[derive(Deserialize, Serialize)]
-struct SeenFile {
-    uri: String,
+pub(super) struct SeenFile {
+    pub(super) uri: String,
     /// The content that the session knows, or the last one that was found.
     seen: SeenContent,
     /// Whether others changed it, and the session was not told yet.
@@ -47,16 +47,9 @@ struct SeenFile {
     is_changed: bool,
     /// Whether the session changed it.
     #[serde(default)]
-    is_edited: bool,
+    pub(super) is_edited: bool,
     /// Whether others changed it after the session used it last.
     #[serde(default)]
-    is_stale: bool,
-}
-
-/// A file that the session used.
-pub(super) struct Used<'a> {
-    pub(super) uri: &'a str,
-    pub(super) is_edited: bool,
     pub(super) is_stale: bool,
 }
 
@@ -114,13 +107,9 @@ impl SeenFiles {
     }
 
     /// Returns the files, the one used last first.
-    pub(super) fn used(&mut self) -> impl Iterator<Item = Used<'_>> {
+    pub(super) fn used(&mut self) -> impl Iterator<Item = &SeenFile> {
         self.find_changes();
-        self.files.iter().rev().map(|file| Used {
-            uri: &file.uri,
-            is_edited: file.is_edited,
-            is_stale: file.is_stale,
-        })
+        self.files.iter().rev()
     }
 
     /// A tool begins that may change files, these among others.

@@ -12,7 +12,7 @@ use sightline_protocol::{
 
 use super::{
     super::{offline, requests::Requests},
-    seen_files::{SeenFiles, Used},
+    seen_files::{SeenFile, SeenFiles},
     session::{Session, save},
 };
 
@@ -69,12 +69,12 @@ impl Session {
 
     /// Returns the files that the session used and that it may still see.
     fn used_now(&self, seen: &mut SeenFiles) -> Result<Vec<UsedFile>, Error> {
-        let used: Vec<Used<'_>> = seen.used().collect();
+        let used: Vec<&SeenFile> = seen.used().collect();
         if used.is_empty() {
             return Ok(Vec::new());
         }
         let params = CheckAccessParams {
-            paths: used.iter().map(|file| file.uri.to_owned()).collect(),
+            paths: used.iter().map(|file| file.uri.clone()).collect(),
             ..CheckAccessParams::default()
         };
         let checked = Requests::new(&self.workspace).call::<CheckAccess>(params)?;
@@ -83,7 +83,7 @@ impl Session {
             .into_iter()
             .zip(checked.paths)
             .filter_map(|(file, checked)| {
-                let path = uri_to_path(file.uri).ok()??;
+                let path = uri_to_path(&file.uri).ok()??;
                 let in_root = [&root.path, &root.canonical]
                     .into_iter()
                     .find_map(|root| path.as_path().strip_prefix(root.as_path()).ok())?;
