@@ -53,7 +53,7 @@ pub use edits::{CompactedMessage, Compaction, RewindId};
 pub use entry::EntryOrigin;
 pub use entry::truncation_record::TruncationState;
 pub use import::ImportedTask;
-pub use resume::{ResumeOptions, ResumedTask};
+pub use resume::ResumeOptions;
 pub use retention::PrunedTasks;
 
 use entry::{LogLine, TRUNCATION};

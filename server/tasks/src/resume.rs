@@ -10,7 +10,7 @@ use serde_json::{json, value::RawValue};
 use sightline_base::{
     cancel::Cancel, error::Error, escape::one_line, plural::ago, storage::TaskId,
 };
-use sightline_protocol::settings::ConversationProfile;
+use sightline_protocol::{conversation, settings::ConversationProfile, task::ResumeTaskResult};
 
 use super::{
     Conversation, TaskStore,
@@ -46,17 +46,6 @@ pub struct ResumeOptions<'a> {
     pub notices: &'a Notices,
 }
 
-/// A resumed task.
-#[derive(Clone, Debug)]
-pub struct ResumedTask {
-    /// Messages to continue with.
-    pub messages: Vec<Box<RawValue>>,
-    /// Ids of the tool calls without a result.
-    pub interrupted_tools: Vec<String>,
-    /// Text for the model.
-    pub resumption: String,
-}
-
 impl TaskStore {
     /// Returns the messages and the text to continue a task with.
     ///
@@ -67,12 +56,13 @@ impl TaskStore {
         task: &TaskId,
         options: &ResumeOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<ResumedTask, Error> {
+    ) -> Result<ResumeTaskResult, Error> {
         let conversation = self.load(task, cancel)?;
         let interrupted = unanswered_calls(&conversation, cancel)?;
         let messages = messages_to_send(&conversation, options, cancel)?;
-        Ok(ResumedTask {
-            messages,
+        Ok(ResumeTaskResult {
+            task_id: task.as_str().to_owned(),
+            messages: messages.into_iter().map(conversation::Message).collect(),
             resumption: resumption_text(&conversation, options, &interrupted),
             interrupted_tools: interrupted.into_iter().map(|call| call.id).collect(),
         })

@@ -14,10 +14,9 @@ use sightline_conversation::{ContextHistory, DeletedRange, Notices};
 use sightline_protocol::{
     error::ErrorKind,
     settings::{ConversationProfile, TaskSettings},
+    task::ResumeTaskResult,
 };
-use sightline_tasks::{
-    CommitResult, EntryMeta, EntryOrigin, ResumeOptions, ResumedTask, TruncationState,
-};
+use sightline_tasks::{CommitResult, EntryMeta, EntryOrigin, ResumeOptions, TruncationState};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -38,7 +37,7 @@ fn answers(ids: &[&str]) -> String {
     json!({"role": "user", "content": blocks}).to_string()
 }
 
-fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> ResumedTask {
+fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> ResumeTaskResult {
     let notices = Notices::default();
     let how = ResumeOptions {
         now: 5 * MINUTE,
@@ -54,13 +53,13 @@ fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> ResumedT
         .unwrap()
 }
 
-fn texts(resumed: &ResumedTask) -> Vec<String> {
+fn texts(resumed: &ResumeTaskResult) -> Vec<String> {
     let messages = resumed.messages.iter();
-    messages.map(|raw| raw.get().to_owned()).collect()
+    messages.map(|message| message.0.get().to_owned()).collect()
 }
 
 /// Asserts that every call has its result in the next message.
-fn assert_answered(resumed: &ResumedTask) {
+fn assert_answered(resumed: &ResumeTaskResult) {
     let messages: Vec<Value> = texts(resumed)
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
@@ -97,7 +96,7 @@ fn interrupted_tool_calls_get_results() {
     assert_eq!(resumed.messages.len(), 7);
     assert_answered(&resumed);
     let notice = Notices::default().missing_tool_result;
-    let last: Value = serde_json::from_str(resumed.messages[6].get()).unwrap();
+    let last: Value = serde_json::from_str(resumed.messages[6].0.get()).unwrap();
     let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": notice});
     assert_eq!(
         last,
@@ -142,7 +141,7 @@ fn interrupted_server_tool_calls_are_removed() {
         let resumed = resume(&scratch, &[], &[]);
         assert_eq!(resumed.interrupted_tools, interrupted, "{last}");
         let answer = resumed.messages.get(1);
-        let answer = answer.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap());
+        let answer = answer.map(|raw| serde_json::from_str::<Value>(raw.0.get()).unwrap());
         assert_eq!(
             answer.map(|answer| answer["content"].clone()),
             sent,

@@ -3,7 +3,6 @@
 use sightline_base::{clock::now_millis, path::AbsPath, storage::TaskId};
 use sightline_conversation::Notices;
 use sightline_protocol::{
-    conversation::Message,
     error::ErrorKind,
     task::{ResumeTaskParams, ResumeTaskResult},
 };
@@ -32,13 +31,7 @@ pub fn run(context: &TaskContext<'_>, params: ResumeTaskParams) -> Result<Resume
         profile: settings.profile,
         notices: &Notices::from(&settings.notices),
     };
-    let resumed = store.resume(&task, &how, &context.cancel)?;
-    Ok(ResumeTaskResult {
-        task_id: task.as_str().to_owned(),
-        messages: resumed.messages.into_iter().map(Message).collect(),
-        interrupted_tools: resumed.interrupted_tools,
-        resumption: resumed.resumption,
-    })
+    Ok(store.resume(&task, &how, &context.cancel)?)
 }
 
 /// Returns the most recently updated task of this workspace.
