@@ -5,7 +5,6 @@ use std::{borrow::Cow, collections::HashSet, fmt};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error as _, MapAccess, Visitor},
-    ser::SerializeMap,
 };
 use serde_json::{Value, json, value::RawValue};
 
@@ -84,11 +83,7 @@ impl<'a> Object<'a> {
 
 impl Serialize for Object<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

@@ -44,18 +44,9 @@ pub(super) fn line(now: Option<i64>, zone: Option<&str>) -> Result<String, Error
     let minutes = seconds.unsigned_abs() / 60;
 
     let at = timestamp.to_zoned(zone.clone());
-    let hour = match at.hour() % 12 {
-        0 => 12,
-        hour => hour,
-    };
-    let half = if at.hour() < 12 { "AM" } else { "PM" };
     Ok(format!(
-        "{}/{}/{}, {hour}:{:02}:{:02} {half} ({name}, UTC{sign}{}:{:02})",
-        at.month(),
-        at.day(),
-        at.year(),
-        at.minute(),
-        at.second(),
+        "{} ({name}, UTC{sign}{}:{:02})",
+        at.strftime("%-m/%-d/%-Y, %-I:%M:%S %p"),
         minutes / 60,
         minutes % 60,
     ))
@@ -139,6 +130,16 @@ mod tests {
                 "3/30/2025, 3:00:00 AM (Europe/Berlin, UTC+2:00)",
             ),
             (-1, "UTC", "12/31/1969, 11:59:59 PM (UTC, UTC+0:00)"),
+            (
+                -62_001_417_355_000,
+                "UTC",
+                "4/3/5, 12:04:05 AM (UTC, UTC+0:00)",
+            ),
+            (
+                -62_190_762_955_000,
+                "UTC",
+                "4/3/-1, 12:04:05 PM (UTC, UTC+0:00)",
+            ),
         ] {
             assert_eq!(line(Some(now), Some(zone)).unwrap(), expected);
         }

@@ -1,10 +1,10 @@
 //! The sections on the workspace: its roots and their git repositories.
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Serialize, Serializer};
 use serde_json::to_string_pretty;
 
-use super::{git_info, render::SectionDraft};
-use crate::git::Vcs;
+use super::{remote_url::without_credentials, render::SectionDraft};
+use crate::git::{Repository, Vcs};
 use sightline_access::AccessView;
 use sightline_base::{
     cancel::Cancel,
@@ -66,16 +66,17 @@ pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Sect
 }
 
 fn workspace(root: &Root, access: &AccessView) -> Workspace {
-    let facts = git_info::read(access, root.path.as_path());
-    let remotes = facts.remotes.into_iter();
+    let repository = Repository::discover(access, root.path.as_path());
+    let remotes = repository.iter().flat_map(Repository::remotes);
     Workspace {
         hint: escape::one_line(&root.name).into_owned(),
         associated_remote_urls: remotes
-            .map(|remote| {
-                escape::one_line(&format!("{}: {}", remote.name, remote.url)).into_owned()
+            .filter_map(|(name, url)| {
+                let url = without_credentials(&url)?;
+                Some(escape::one_line(&format!("{name}: {url}")).into_owned())
             })
             .collect(),
-        latest_git_commit_hash: facts.head,
+        latest_git_commit_hash: repository.as_ref().and_then(Repository::head),
     }
 }
 
@@ -99,11 +100,7 @@ struct OrderedMap(Vec<(String, Workspace)>);
 
 impl Serialize for OrderedMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 
@@ -114,6 +111,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::git;
     use sightline_access::Access;
     use sightline_base::path::AbsPath;
     use sightline_protocol::settings::Secrets;
@@ -154,6 +152,24 @@ mod tests {
         assert!(
             keys[1].contains("/z\"") && keys[2].contains("/a\""),
             "{keys:?}"
+        );
+    }
+
+    #[test]
+    fn remotes_have_no_credentials() {
+        git::isolate();
+        let folder = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(folder.path()).unwrap();
+        repository.remote("upstream", "git@host:o/r.git").unwrap();
+        repository
+            .remote("origin", "https://me:secret@host/o/r.git?x=1")
+            .unwrap();
+        let view = Access::new(Arc::new(Roots::default()), Vec::new(), Secrets::Allow)
+            .view()
+            .0;
+        assert_eq!(
+            workspace(&root(folder.path(), "r"), &view).associated_remote_urls,
+            ["origin: https://host/o/r.git", "upstream: host:o/r.git"]
         );
     }
 }

@@ -1,49 +1,10 @@
-//! Remotes and commit of a git repository.
-//!
-//! Unreadable values are left out. The URL of a remote may contain a password or token, which
-//! [`without_credentials`] removes.
+//! URLs of git remotes without their credentials.
 
-use std::{borrow::Cow, path::Path};
-
-use crate::git::Repository;
-use sightline_access::AccessView;
-
-/// Remotes and commit of the repository around a directory.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct GitInfo {
-    /// Sorted by name.
-    pub(super) remotes: Vec<Remote>,
-    /// Hex id of the current commit.
-    pub(super) head: Option<String>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Remote {
-    pub(super) name: String,
-    /// Fetch URL without credentials.
-    pub(super) url: String,
-}
-
-/// Reads the repository of `dir`. Empty outside a repository.
-pub(super) fn read(view: &AccessView, dir: &Path) -> GitInfo {
-    let Some(repository) = Repository::discover(view, dir) else {
-        return GitInfo::default();
-    };
-    let remotes = repository.remotes().into_iter();
-    GitInfo {
-        remotes: remotes
-            .filter_map(|(name, url)| {
-                let url = without_credentials(&url)?;
-                Some(Remote { name, url })
-            })
-            .collect(),
-        head: repository.head(),
-    }
-}
+use std::borrow::Cow;
 
 /// Removes user, password, query and fragment from `url`. Leaves a local path unchanged. Returns
 /// `None` for a command (`ext::...`), which may contain credentials anywhere.
-fn without_credentials(url: &str) -> Option<String> {
+pub(super) fn without_credentials(url: &str) -> Option<String> {
     if url.is_empty() || url.starts_with("ext::") {
         return None;
     }
@@ -88,13 +49,7 @@ fn without_query(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::git;
-    use sightline_access::Access;
-    use sightline_base::path::Roots;
-    use sightline_protocol::settings::Secrets;
 
     #[test]
     fn credentials_are_removed_from_every_url_form() {
@@ -138,32 +93,5 @@ mod tests {
             let clean = without_credentials(url).unwrap_or_default();
             assert!(!clean.contains("pa/") && !clean.contains("ss@"), "{clean}");
         }
-    }
-
-    #[test]
-    fn remotes_have_no_credentials() {
-        git::isolate();
-        let folder = tempfile::tempdir().unwrap();
-        let repository = git2::Repository::init(folder.path()).unwrap();
-        repository.remote("upstream", "git@host:o/r.git").unwrap();
-        repository
-            .remote("origin", "https://me:secret@host/o/r.git?x=1")
-            .unwrap();
-        let view = Access::new(Arc::new(Roots::default()), Vec::new(), Secrets::Allow)
-            .view()
-            .0;
-        let facts = read(&view, folder.path());
-        let remotes: Vec<_> = facts
-            .remotes
-            .iter()
-            .map(|remote| (remote.name.as_str(), remote.url.as_str()))
-            .collect();
-        assert_eq!(
-            remotes,
-            [
-                ("origin", "https://host/o/r.git"),
-                ("upstream", "host:o/r.git")
-            ]
-        );
     }
 }
