@@ -6,7 +6,6 @@
 use std::{
     fmt,
     io::{ErrorKind as Io, Read},
-    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,9 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::error::ErrorKind;
 
 use sightline_access::{AccessView, OpenedFile};
-use sightline_base::{cancel::Cancel, error::Error, escape, limits, path::AbsPath};
+use sightline_base::{
+    cancel::Cancel, clock::now_nanos, error::Error, escape, limits, path::AbsPath,
+};
 
 /// Minimum age of a file's timestamps, in nanoseconds, for an equal stamp to prove equal content.
 /// Some file systems have a resolution of 2 s.
@@ -229,7 +230,7 @@ impl SeenContent {
     /// the content is only compared. Returns `None` if it cannot be read.
     pub fn of(path: &AbsPath, known: Option<&Self>) -> Option<Self> {
         let settled = known.and_then(|known| known.settled.as_ref());
-        let at_ns = super::nanos(SystemTime::now());
+        let at_ns = now_nanos();
         let view = AccessView::default();
         let observed = Observation::of_disk(&view, path, settled, at_ns, &Cancel::default());
         let observed = observed.ok().flatten()?;

@@ -18,10 +18,7 @@ mod file_state;
 mod host_info;
 mod task_metadata;
 
-use std::{
-    collections::HashMap,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use sightline_protocol::{
@@ -70,8 +67,8 @@ pub struct FileEvent<'a> {
     pub content: Option<ContentHash>,
     /// Date of the record, in milliseconds since the Unix epoch.
     pub now: i64,
-    /// Time when the event was received, independent of `now`.
-    pub received: SystemTime,
+    /// Time when the event was received, in nanoseconds since the Unix epoch, independent of `now`.
+    pub received: i64,
 }
 
 /// A tracked file.
@@ -146,7 +143,7 @@ impl Tracker {
         event: &FileEvent<'_>,
         cancel: &Cancel,
     ) -> Result<FileMetadataEntry, Error> {
-        let at_ns = nanos(event.received);
+        let at_ns = event.received;
         let mut observation = self.observe(event.abs, event.content, None, at_ns, cancel)?;
         let lock = self.dir.lock()?;
         if observation.is_some_and(|observation| !observation.is_current(&self.view, event.abs)) {
@@ -191,7 +188,7 @@ impl Tracker {
     }
 
     /// Observes every tracked file and records the user's changes with the date `now`. `unsaved`
-    /// contains the editor's unsaved texts; `received` is the actual time.
+    /// contains the editor's unsaved texts; `at_ns` is the actual time.
     ///
     /// # Errors
     /// `storage`, `busy`, `cancelled`. Nothing is recorded.
@@ -199,13 +196,12 @@ impl Tracker {
         &self,
         unsaved: &HashMap<AbsPath, ContentHash>,
         now: i64,
-        received: SystemTime,
+        at_ns: i64,
         cancel: &Cancel,
     ) -> Result<Scan, Error> {
         if !self.dir.exists() {
             return Ok(Scan::default());
         }
-        let at_ns = nanos(received);
         let observation = |abs: &AbsPath, known: &TrackedFile| {
             let text = unsaved.get(abs).copied();
             self.observe(abs, text, known.hashed.as_ref(), at_ns, cancel)
@@ -477,13 +473,4 @@ impl TaskState {
 
 fn abs_of(tracked: &TrackedFile) -> Option<AbsPath> {
     uri_to_path(&tracked.uri).ok().flatten()
-}
-
-/// Returns nanoseconds since the Unix epoch, negative before it.
-fn nanos(time: SystemTime) -> i64 {
-    let whole = |nanos: u128| i64::try_from(nanos).unwrap_or(i64::MAX);
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => whole(since.as_nanos()),
-        Err(before) => -whole(before.duration().as_nanos()),
-    }
 }

@@ -1,9 +1,12 @@
 //! `sightline/environmentDetails`.
 
-use std::time::SystemTime;
-
 use sightline_access::AccessView;
-use sightline_base::{cancel::Cancel, clock::now_millis, decision_log, limits, path::RelPath};
+use sightline_base::{
+    cancel::Cancel,
+    clock::{now_millis, now_nanos},
+    decision_log, limits,
+    path::RelPath,
+};
 use sightline_context::{
     environment::{self, CliTools, FileList, Inputs},
     listing::{self, ListOptions},
@@ -40,7 +43,7 @@ pub fn run(
         Some(tracker) => {
             let unsaved = unsaved(&view, snapshot);
             let now = params.now.unwrap_or_else(now_millis);
-            let scan = tracker.scan(&unsaved, now, SystemTime::now(), &context.cancel)?;
+            let scan = tracker.scan(&unsaved, now, now_nanos(), &context.cancel)?;
             scan.recently_modified
         }
         None => Vec::new(),

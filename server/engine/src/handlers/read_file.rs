@@ -1,9 +1,9 @@
 //! `sightline/readFile`.
 
-use std::{path::Path, time::SystemTime};
+use std::path::Path;
 
 use sightline_base::{
-    clock::now_millis,
+    clock::{now_millis, now_nanos},
     path::{AbsPath, uri_to_path},
 };
 use sightline_context::{
@@ -63,7 +63,7 @@ pub fn run(context: &TaskContext<'_>, params: ReadFileParams) -> Result<ReadFile
             content_hash: None,
             content: Some(content.content_hash),
             now: now_millis(),
-            received: SystemTime::now(),
+            received: now_nanos(),
         };
         tracker.track(&event, &context.cancel)?;
         context.tracked_files().add(abs.as_path());

@@ -7,13 +7,13 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use crate::support::{append, at, turn};
 use sightline_access::Access;
 use sightline_base::{
     cancel::Cancel,
+    clock::now_nanos,
     path::Roots,
     storage::{Storage, TaskId},
 };
@@ -77,7 +77,7 @@ fn use_tasks(base: &Path) {
     let tracker = task_trackers(&storage, "t1");
     let _ = tracker.records();
     let _ = tracker.record_model("p", "other", Mode::Act, 6);
-    let _ = tracker.scan(&Default::default(), 0, SystemTime::now(), &cancel);
+    let _ = tracker.scan(&Default::default(), 0, now_nanos(), &cancel);
     let _ = load_calibration(&storage.task(&id));
     let _ = store.import(&base.join("data/tasks/t2"), Some(&at("t3")), 7, &cancel);
     let message = crate::support::raw(&turn(2));

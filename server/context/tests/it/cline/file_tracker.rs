@@ -52,6 +52,12 @@ const DIFFERENCES: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// Converts a time to nanoseconds since the Unix epoch.
+fn nanos(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_nanos().try_into().unwrap()
+}
+
 /// Start of the recorded clock, long before the files are really written, so that no two
 /// operations are close in time.
 fn clock(now: i64) -> SystemTime {
@@ -135,7 +141,7 @@ impl Session {
 
     fn scan(&self, now: i64) -> Scan {
         self.tracker()
-            .scan(&HashMap::new(), now, clock(now), &Cancel::default())
+            .scan(&HashMap::new(), now, nanos(clock(now)), &Cancel::default())
             .unwrap()
     }
 
@@ -154,7 +160,7 @@ impl Session {
                     content_hash: announced.map(|text| ContentHash::of(text.as_bytes())),
                     content: None,
                     now,
-                    received: clock(now),
+                    received: nanos(clock(now)),
                 };
                 let entry = self.tracker().track(&event, &Cancel::default()).unwrap();
                 let mut entry = serde_json::to_value(entry).unwrap();

@@ -55,7 +55,7 @@ fn a_trusted_stamp_does_not_hide_an_edit() {
     let scan = |at| {
         let tracker = fixture.tracker();
         tracker
-            .scan(&HashMap::new(), 0, at, &Cancel::default())
+            .scan(&HashMap::new(), 0, nanos(at), &Cancel::default())
             .unwrap()
     };
     let stored = || fs::read_to_string(fixture.task_file("tracked_files.json")).unwrap();
@@ -113,7 +113,7 @@ fn special_files_are_tracked_safely() {
         content_hash: None,
         content: None,
         now: 10,
-        received: clock(10.0),
+        received: nanos(clock(10.0)),
     };
     fixture.tracker().track(&event, &Cancel::default()).unwrap();
     symlink("loop", fixture.path("loop")).unwrap();
@@ -138,7 +138,7 @@ fn cancelling_records_nothing() {
     cancel.cancel();
     let error = fixture
         .tracker()
-        .scan(&HashMap::new(), 21, clock(21.0), &cancel)
+        .scan(&HashMap::new(), 21, nanos(clock(21.0)), &cancel)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert_eq!(fixture.sources(), [ReadTool]);

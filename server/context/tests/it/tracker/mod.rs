@@ -34,6 +34,12 @@ struct Fixture {
     unsaved: HashMap<AbsPath, ContentHash>,
 }
 
+/// Converts a time to nanoseconds since the Unix epoch.
+fn nanos(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_nanos().try_into().unwrap()
+}
+
 /// Returns the simulated time in `seconds`.
 fn clock(seconds: f64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000) + Duration::from_secs_f64(seconds)
@@ -96,7 +102,7 @@ impl Fixture {
             content_hash,
             content,
             now: (seconds * 1000.0) as i64,
-            received: clock(seconds),
+            received: nanos(clock(seconds)),
         };
         self.tracker().track(&event, &Cancel::default()).unwrap()
     }
@@ -112,7 +118,12 @@ impl Fixture {
     fn scan(&self, seconds: f64) -> Scan {
         let now = (seconds * 1000.0) as i64;
         self.tracker()
-            .scan(&self.unsaved, now, clock(seconds), &Cancel::default())
+            .scan(
+                &self.unsaved,
+                now,
+                nanos(clock(seconds)),
+                &Cancel::default(),
+            )
             .unwrap()
     }
 
@@ -280,7 +291,7 @@ fn one_file_under_two_names_is_one_file() {
         content_hash: None,
         content: None,
         now: 20,
-        received: clock(20.0),
+        received: nanos(clock(20.0)),
     };
     let entry = fixture.tracker().track(&event, &Cancel::default()).unwrap();
     assert_eq!(entry.path, "a");

@@ -6,12 +6,12 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
     process::{Child, Command, Stdio},
-    time::SystemTime,
 };
 
 use sightline_access::AccessView;
 use sightline_base::{
     cancel::Cancel,
+    clock::now_nanos,
     path::AbsPath,
     storage::{Storage, TaskId},
 };
@@ -40,7 +40,7 @@ fn track(folder: &Path, name: &str, now: i64) {
         content_hash: None,
         content: None,
         now,
-        received: SystemTime::now(),
+        received: now_nanos(),
     };
     let cancel = Cancel::default();
     tracker(folder).track(&event, &cancel).unwrap();

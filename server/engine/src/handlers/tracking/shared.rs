@@ -1,10 +1,10 @@
 //! Parts that several requests about tracking use.
 
-use std::{collections::HashMap, time::SystemTime};
+use std::collections::HashMap;
 
 use sightline_access::AccessView;
 use sightline_base::{
-    clock::now_millis,
+    clock::{now_millis, now_nanos},
     path::{AbsPath, uri_to_path},
 };
 use sightline_context::tracker::{ContentHash, FileRef, Tracker};
@@ -28,7 +28,7 @@ pub(in crate::handlers) fn stale(
     let snapshot = &context.snapshot;
     let view = context.view();
     let unsaved = unsaved(&view, snapshot);
-    let scan = tracker.scan(&unsaved, now_millis(), SystemTime::now(), &context.cancel)?;
+    let scan = tracker.scan(&unsaved, now_millis(), now_nanos(), &context.cancel)?;
     let allowed = |abs: &AbsPath| {
         let location = view.roots().place(abs.clone());
         view.require(&location, snapshot.outside_allowed()).is_ok()

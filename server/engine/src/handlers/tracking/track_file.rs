@@ -1,9 +1,7 @@
 //! `sightline/trackFile`.
 
-use std::time::SystemTime;
-
 use sightline_access::{Content, PathKind};
-use sightline_base::clock::now_millis;
+use sightline_base::clock::{now_millis, now_nanos};
 use sightline_context::tracker::{ContentHash, FileEvent};
 use sightline_protocol::{
     error::ErrorKind,
@@ -42,7 +40,7 @@ pub fn run(context: &TaskContext<'_>, params: TrackFileParams) -> Result<TrackFi
         content_hash,
         content: unsaved.map(|open| ContentHash::of_chunks(open.document.text().chunks())),
         now: params.now.unwrap_or_else(now_millis),
-        received: SystemTime::now(),
+        received: now_nanos(),
     };
     let entry = tracker.track(&event, &context.cancel)?;
     context.tracked_files().add(abs.as_path());
