@@ -27,7 +27,7 @@ pub mod wire;
 pub use context_window::ContextWindow;
 pub use provider_error::classify_error;
 pub use truncation::{
-    BlockEdit, ContextHistory, DeletedRange, Notices, SentMessage, TruncateAction, TruncateOutcome,
+    BlockEdit, ContextHistory, DeletedRange, SentMessage, TruncateAction, TruncateOutcome,
     TruncateRequest, TruncateResponse, truncate, truncate_scanned,
 };
 pub use wire::Outline;

@@ -10,15 +10,15 @@ use serde_json::{json, value::RawValue};
 use sightline_base::{
     cancel::Cancel, error::Error, escape::one_line, plural::ago, storage::TaskId,
 };
-use sightline_protocol::{conversation, settings::ConversationProfile, task::ResumeTaskResult};
+use sightline_protocol::{conversation, settings::ConversationSettings, task::ResumeTaskResult};
 
 use super::{
     Conversation, TaskStore,
     entry::{ToolCall, tool_call},
 };
 use sightline_conversation::{
-    Notices, TruncateAction, TruncateRequest, truncate_scanned,
-    truncation::without_blocks,
+    TruncateAction, TruncateRequest, truncate_scanned,
+    truncation::{missing_result, without_blocks},
     wire::{BlockKind, Message, Role, to_raw},
 };
 
@@ -40,10 +40,8 @@ pub struct ResumeOptions<'a> {
     pub changed: &'a [String],
     /// Files that the agent read and that were deleted. The caller has checked access.
     pub deleted: &'a [String],
-    /// Whether to decide as Cline or with Sightline's improvements.
-    pub profile: ConversationProfile,
-    /// Texts that replace removed or missing content.
-    pub notices: &'a Notices,
+    /// Whether to decide as Cline, and the texts that replace removed or missing content.
+    pub settings: &'a ConversationSettings,
 }
 
 impl TaskStore {
@@ -81,8 +79,7 @@ fn messages_to_send(
         history: conversation.truncation.history.clone(),
         action: TruncateAction::Apply,
         time: &options.now.into(),
-        profile: options.profile,
-        notices: options.notices,
+        settings: options.settings,
     };
     let outcome = truncate_scanned(request, &conversation.outlines(), cancel)?;
     let mut sent: Vec<Box<RawValue>> = outcome
@@ -95,7 +92,7 @@ fn messages_to_send(
     if !calls.is_empty() {
         sent.push(missing_results(
             &calls,
-            &options.notices.missing_tool_result,
+            missing_result(&options.settings.notices),
         )?);
     } else {
         remove_open_server_calls(&mut sent)?;

@@ -4,10 +4,14 @@
 use serde_json::{Number, Value, json, value::RawValue};
 use sightline_base::cancel::Cancel;
 use sightline_conversation::{
-    ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
-    classify_error, truncate,
+    ContextHistory, DeletedRange, TruncateAction, TruncateOutcome, TruncateRequest, classify_error,
+    truncate,
 };
-use sightline_protocol::{conversation::Keep, error::ErrorKind, settings::ConversationProfile};
+use sightline_protocol::{
+    conversation::Keep,
+    error::ErrorKind,
+    settings::{ConversationProfile, ConversationSettings},
+};
 
 use crate::draw::Draw;
 
@@ -110,15 +114,17 @@ pub fn run(bytes: &[u8]) {
         .collect();
     let messages: Vec<&RawValue> = raw.iter().map(|raw| &**raw).collect();
     let time = Number::from(7);
-    let notices = Notices::default();
+    let settings = ConversationSettings {
+        profile,
+        ..ConversationSettings::default()
+    };
     let asked = |action, deleted_range, history| TruncateRequest {
         messages: &messages,
         deleted_range,
         history,
         action,
         time: &time,
-        profile,
-        notices: &notices,
+        settings: &settings,
     };
     let cancel = Cancel::default();
     let outcome = match truncate(asked(action, range, history), &cancel) {

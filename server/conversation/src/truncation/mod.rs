@@ -36,7 +36,7 @@ mod truncate_response;
 use serde_json::{Number, value::RawValue};
 use sightline_protocol::{
     conversation::{Decision, Keep},
-    settings::{ConversationProfile, NoticeSettings},
+    settings::{ConversationSettings, NoticeSettings},
 };
 
 pub use context_history::ContextHistory;
@@ -47,41 +47,26 @@ pub use sent_messages::without_blocks;
 pub use truncate::{truncate, truncate_scanned};
 pub use truncate_response::TruncateResponse;
 
-/// Texts that replace removed content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notices {
-    /// Replaces an outdated file read.
-    pub duplicate_file_read: String,
-    /// Precedes the first sent assistant text once messages are left out.
-    pub truncation: String,
-    /// Result of a tool call that has none.
-    pub missing_tool_result: String,
+/// Returns the text that replaces an outdated file read.
+fn outdated_read(notices: &NoticeSettings) -> &str {
+    notices.duplicate_file_read.as_deref().unwrap_or(
+        "[An older copy of this file was here. The file was read again below; only the newer copy \
+         is current.]",
+    )
 }
 
-impl Default for Notices {
-    fn default() -> Self {
-        Self {
-            duplicate_file_read: "[An older copy of this file was here. The file was read again \
-                below; only the newer copy is current.]"
-                .to_owned(),
-            truncation: "[Part of this conversation is left out here to fit the model's context \
-                window. The first message, with the task, is complete. The newest messages follow.]"
-                .to_owned(),
-            missing_tool_result: "No result was recorded for this call.".to_owned(),
-        }
-    }
+/// Returns the text that precedes the first sent assistant text once messages are left out.
+pub fn left_out(notices: &NoticeSettings) -> &str {
+    notices.truncation.as_deref().unwrap_or(
+        "[Part of this conversation is left out here to fit the model's context window. The first \
+         message, with the task, is complete. The newest messages follow.]",
+    )
 }
 
-impl From<&NoticeSettings> for Notices {
-    fn from(settings: &NoticeSettings) -> Self {
-        let default = Self::default();
-        let or = |own: &Option<String>, default| own.clone().unwrap_or(default);
-        Self {
-            duplicate_file_read: or(&settings.duplicate_file_read, default.duplicate_file_read),
-            truncation: or(&settings.truncation, default.truncation),
-            missing_tool_result: or(&settings.missing_tool_result, default.missing_tool_result),
-        }
-    }
+/// Returns the result of a tool call that has none.
+pub fn missing_result(notices: &NoticeSettings) -> &str {
+    let own = notices.missing_tool_result.as_deref();
+    own.unwrap_or("No result was recorded for this call.")
 }
 
 /// What [`truncate`] may change.
@@ -115,10 +100,8 @@ pub struct TruncateRequest<'a> {
     pub action: TruncateAction,
     /// Timestamp of new edits: the time of the last request.
     pub time: &'a Number,
-    /// Whether to decide as Cline or with Sightline's improvements.
-    pub profile: ConversationProfile,
-    /// Texts that replace removed content.
-    pub notices: &'a Notices,
+    /// Whether to decide as Cline, and the texts that replace removed content.
+    pub settings: &'a ConversationSettings,
 }
 
 /// The result of [`truncate`].
@@ -181,4 +164,33 @@ pub struct BlockEdit {
     pub block: usize,
     /// New text; for a tool result, the text of its first block.
     pub text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_override_single_notices() {
+        let notices = NoticeSettings::default();
+        assert_eq!(
+            outdated_read(&notices),
+            "[An older copy of this file was here. The file was read again below; only the newer \
+             copy is current.]"
+        );
+        assert_eq!(
+            left_out(&notices),
+            "[Part of this conversation is left out here to fit the model's context window. The \
+             first message, with the task, is complete. The newest messages follow.]"
+        );
+        let notices = NoticeSettings {
+            truncation: Some("mine".to_owned()),
+            ..notices
+        };
+        assert_eq!(left_out(&notices), "mine");
+        assert_eq!(
+            missing_result(&notices),
+            "No result was recorded for this call."
+        );
+    }
 }

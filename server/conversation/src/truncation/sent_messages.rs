@@ -5,13 +5,14 @@ use std::{collections::HashMap, ops::Range};
 
 use serde_json::value::RawValue;
 use sightline_base::{cancel::Cancel, error::Error};
-use sightline_protocol::settings::ConversationProfile as Profile;
+use sightline_protocol::settings::{ConversationProfile as Profile, NoticeSettings};
 
 use crate::wire::{Content, Message, to_raw};
 
 use super::{
-    BlockEdit, Notices, SentMessage,
+    BlockEdit, SentMessage,
     context_history::ContextHistory,
+    left_out, missing_result,
     tool_pairs::{
         ContentPart, original_parts, pair_results, separated_server_tools, without_tool_results,
     },
@@ -23,7 +24,7 @@ pub(super) fn build(
     start: usize,
     history: &ContextHistory,
     profile: Profile,
-    notices: &Notices,
+    notices: &NoticeSettings,
     cancel: &Cancel,
 ) -> Result<Vec<SentMessage>, Error> {
     let is_sent = |index: usize| !(2..start).contains(&index);
@@ -72,7 +73,7 @@ fn build_sent_message(
     message: &Message<'_>,
     history: &ContextHistory,
     parts: Option<&[ContentPart<'_>]>,
-    notices: &Notices,
+    notices: &NoticeSettings,
 ) -> Result<SentMessage, Error> {
     let mut edits: Vec<BlockEdit> = Vec::new();
     let mut strings: HashMap<usize, (Range<usize>, String)> = HashMap::new();
@@ -117,7 +118,7 @@ pub fn without_blocks(
 ) -> Result<Box<RawValue>, Error> {
     let mut parts = original_parts(message);
     retain_blocks(&mut parts, |block| !drops(block));
-    let notices = Notices::default();
+    let notices = NoticeSettings::default();
     to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
 }
 
@@ -134,9 +135,9 @@ pub(crate) fn with_appended_text(
     let mut parts = original_parts(message);
     retain_blocks(&mut parts, |block| !drops(block));
     parts.push(ContentPart::Notice);
-    let notices = Notices {
-        truncation: text.to_owned(),
-        ..Notices::default()
+    let notices = NoticeSettings {
+        truncation: Some(text.to_owned()),
+        ..NoticeSettings::default()
     };
     to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
 }
@@ -164,7 +165,7 @@ fn rebuild(
     message: &Message<'_>,
     parts: &[ContentPart<'_>],
     strings: &mut HashMap<usize, (Range<usize>, String)>,
-    notices: &Notices,
+    notices: &NoticeSettings,
 ) -> String {
     let blocks: Vec<String> = parts
         .iter()
@@ -180,9 +181,9 @@ fn rebuild(
             ContentPart::MissingResult(id) => format!(
                 r#"{{"type":"tool_result","tool_use_id":{},"content":{}}}"#,
                 json_string(id),
-                json_string(&notices.missing_tool_result)
+                json_string(missing_result(notices))
             ),
-            ContentPart::Notice => text_block(&json_string(&notices.truncation)),
+            ContentPart::Notice => text_block(&json_string(left_out(notices))),
         })
         .collect();
     let content = format!("[{}]", blocks.join(","));

@@ -14,7 +14,7 @@ use crate::wire::{Block, BlockKind, Message, Outline, Role, invalid_message, jso
 use super::{
     DeletedRange, TruncateAction, TruncateOutcome, TruncateRequest,
     context_history::{EditKind, Update},
-    dedup, dedup_savings, deleted_range, sent_messages,
+    dedup, dedup_savings, deleted_range, left_out, outdated_read, sent_messages,
 };
 
 /// Minimum fraction of characters that deduplication must save to avoid truncation. Cline's
@@ -110,8 +110,8 @@ fn decide(
         messages,
         DeletedRange::first_kept_after(outcome.deleted_range),
         &outcome.history,
-        request.profile,
-        request.notices,
+        request.settings.profile,
+        &request.settings.notices,
         cancel,
     )?;
     Ok(outcome)
@@ -131,8 +131,8 @@ impl TruncateOutcome {
             start,
             &mut self.history,
             request.time,
-            request.profile,
-            &request.notices.duplicate_file_read,
+            request.settings.profile,
+            outdated_read(&request.settings.notices),
             cancel,
         )?;
         if replaced.is_empty() {
@@ -147,7 +147,7 @@ impl TruncateOutcome {
 
     /// Adds the truncation notice to a sent assistant message, once.
     fn add_notice(&mut self, messages: &[Message<'_>], request: &TruncateRequest<'_>) {
-        let is_cline = request.profile == ConversationProfile::Cline;
+        let is_cline = request.settings.profile == ConversationProfile::Cline;
         let position = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
             let is_edited = self.history.message(CLINE_NOTICE_POSITION.0).is_some();
             (!is_edited).then_some(CLINE_NOTICE_POSITION)
@@ -157,7 +157,7 @@ impl TruncateOutcome {
         let Some((message, block)) = position else {
             return;
         };
-        let mut text = request.notices.truncation.clone();
+        let mut text = left_out(&request.settings.notices).to_owned();
         // Keep the text of a newer assistant message below the notice.
         if let Some(own) = messages.get(message).filter(|_| message > 1) {
             let own = own.blocks().get(block).and_then(|block| own.string(block));

@@ -3,13 +3,13 @@
 use serde_json::{Number, Value, json, value::RawValue};
 use sightline_base::cancel::Cancel;
 use sightline_conversation::{
-    BlockEdit, ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction,
-    TruncateOutcome, TruncateRequest, truncate,
+    BlockEdit, ContextHistory, ContextWindow, DeletedRange, TruncateAction, TruncateOutcome,
+    TruncateRequest, truncate,
 };
 use sightline_protocol::{
     conversation::{Decision, Keep, TruncateHistoryParams, TruncateReply},
     error::ErrorKind,
-    settings::{ConversationProfile, NoticeSettings},
+    settings::{ConversationProfile, ConversationSettings, NoticeSettings},
 };
 
 mod server_tools;
@@ -46,8 +46,7 @@ impl TestRequest {
             history: self.history,
             action: self.action,
             time: &Number::from(self.time),
-            profile: self.profile,
-            notices: &notices(),
+            settings: &settings(self.profile),
         };
         let outcome = truncate(request, &Cancel::default()).unwrap();
         let sent = outcome.sent.iter();
@@ -57,11 +56,15 @@ impl TestRequest {
     }
 }
 
-fn notices() -> Notices {
-    Notices {
-        duplicate_file_read: "OLD".to_owned(),
-        truncation: "CUT".to_owned(),
-        missing_tool_result: "NONE".to_owned(),
+fn settings(profile: ConversationProfile) -> ConversationSettings {
+    ConversationSettings {
+        profile,
+        notices: NoticeSettings {
+            duplicate_file_read: Some("OLD".to_owned()),
+            truncation: Some("CUT".to_owned()),
+            missing_tool_result: Some("NONE".to_owned()),
+        },
+        ..ConversationSettings::default()
     }
 }
 
@@ -426,15 +429,14 @@ fn a_full_window_is_reduced_as_far_as_needed() {
 fn refusals() {
     let five = RawValue::from_string("5".to_owned()).unwrap();
     let messages = [&*five];
-    let (time, notices) = (Number::from(0), notices());
+    let (time, settings) = (Number::from(0), settings(ConversationProfile::Default));
     let request = || TruncateRequest {
         messages: &messages,
         deleted_range: None,
         history: ContextHistory::default(),
         action: TruncateAction::Apply,
         time: &time,
-        profile: ConversationProfile::Default,
-        notices: &notices,
+        settings: &settings,
     };
     let error = truncate(request(), &Cancel::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidParams);
@@ -504,19 +506,6 @@ fn wire_parameters_and_result() {
             "charactersSaved": result["charactersSaved"],
             "needToTruncate": false,
         })
-    );
-}
-
-#[test]
-fn settings_override_single_notices() {
-    let notices = Notices::from(&NoticeSettings {
-        truncation: Some("mine".to_owned()),
-        ..NoticeSettings::default()
-    });
-    assert_eq!(notices.truncation, "mine");
-    assert_eq!(
-        notices.missing_tool_result,
-        Notices::default().missing_tool_result
     );
 }
 

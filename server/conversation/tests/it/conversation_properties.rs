@@ -4,12 +4,12 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Number, Value, json, value::RawValue};
 use sightline_base::cancel::Cancel;
 use sightline_conversation::{
-    ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
-    truncate,
+    ContextHistory, DeletedRange, TruncateAction, TruncateOutcome, TruncateRequest, truncate,
+    truncation::left_out,
 };
 use sightline_protocol::{
     conversation::{Decision, Keep},
-    settings::ConversationProfile,
+    settings::{ConversationProfile, ConversationSettings, NoticeSettings},
 };
 
 /// Data that must be preserved, in a form that parsing and writing again would change.
@@ -190,8 +190,10 @@ fn step(
         history: history.clone(),
         action,
         time: &Number::from(time),
-        profile,
-        notices: &Notices::default(),
+        settings: &ConversationSettings {
+            profile,
+            ..ConversationSettings::default()
+        },
     };
     truncate(request, &Cancel::default()).unwrap()
 }
@@ -306,8 +308,9 @@ proptest! {
             let can_say = answers.any(|message| !ids(message, "text", "text").is_empty());
             // A user message that became empty has the same notice.
             let mut answers = output.iter().filter(|message| message["role"] == "assistant");
-            let notice = Notices::default().truncation;
-            let is_said = answers.any(|message| message.to_string().contains(&notice));
+            let notices = NoticeSettings::default();
+            let is_said =
+                answers.any(|message| message.to_string().contains(left_out(&notices)));
             prop_assert_eq!(can_say, is_said);
         }
         // A user's text is lost only with its whole message.

@@ -5,8 +5,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json, value::RawValue};
 use sightline_base::cancel::Cancel;
-use sightline_conversation::Notices;
-use sightline_protocol::settings::ConversationProfile;
+use sightline_protocol::settings::ConversationSettings;
 use sightline_tasks::{Conversation, ResumeOptions, RewindPoint, TaskStore};
 
 use crate::support::{Scratch, at, at_time, says, texts, turn, undo_compaction};
@@ -176,11 +175,10 @@ fn old_logs_are_exported_and_resumed() {
             &task,
             &ResumeOptions {
                 now: 60_000,
-                notices: &Notices::default(),
+                settings: &ConversationSettings::default(),
                 changed: &[],
                 deleted: &[],
                 cwd: None,
-                profile: ConversationProfile::Default,
             },
             &cancel,
         );

@@ -10,10 +10,10 @@ use std::{
 use crate::support::{Scratch, at, raw, says, turn};
 use serde_json::{Value, json};
 use sightline_base::{cancel::Cancel, storage::Storage};
-use sightline_conversation::{ContextHistory, DeletedRange, Notices};
+use sightline_conversation::{ContextHistory, DeletedRange, truncation::missing_result};
 use sightline_protocol::{
     error::ErrorKind,
-    settings::{ConversationProfile, TaskSettings},
+    settings::{ConversationSettings, NoticeSettings, TaskSettings},
     task::ResumeTaskResult,
 };
 use sightline_tasks::{CommitResult, EntryMeta, EntryOrigin, ResumeOptions, TruncationState};
@@ -38,14 +38,13 @@ fn answers(ids: &[&str]) -> String {
 }
 
 fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> ResumeTaskResult {
-    let notices = Notices::default();
+    let settings = ConversationSettings::default();
     let how = ResumeOptions {
         now: 5 * MINUTE,
         cwd: None,
         changed,
         deleted,
-        profile: ConversationProfile::Default,
-        notices: &notices,
+        settings: &settings,
     };
     scratch
         .store
@@ -95,7 +94,7 @@ fn interrupted_tool_calls_get_results() {
     assert_eq!(resumed.interrupted_tools, ["c2", "c4", "c5"]);
     assert_eq!(resumed.messages.len(), 7);
     assert_answered(&resumed);
-    let notice = Notices::default().missing_tool_result;
+    let notice = missing_result(&NoticeSettings::default()).to_owned();
     let last: Value = serde_json::from_str(resumed.messages[6].0.get()).unwrap();
     let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": notice});
     assert_eq!(
@@ -277,14 +276,13 @@ fn the_resumption_text() {
     let plain = resume(&scratch, &[], &[]).resumption;
     assert!(plain.starts_with("[TASK RESUMPTION] "), "{plain}");
     assert_eq!(plain.lines().count(), 1, "{plain}");
-    let notices = Notices::default();
+    let settings = ConversationSettings::default();
     let how = ResumeOptions {
         now: 0,
         cwd: None,
         changed: &[],
         deleted: &[],
-        profile: ConversationProfile::Default,
-        notices: &notices,
+        settings: &settings,
     };
     let missing = scratch.store.resume(&at("none"), &how, &cancel);
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);

@@ -9,13 +9,13 @@ use serde_json::{
 };
 use sightline_base::cancel::Cancel;
 use sightline_conversation::{
-    ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateOutcome,
-    TruncateRequest, truncate,
+    ContextHistory, ContextWindow, DeletedRange, TruncateAction, TruncateOutcome, TruncateRequest,
+    truncate,
 };
 use sightline_protocol::{
     conversation::Keep,
     environment::{ModelInfo, ModelRef, Usage},
-    settings::ConversationProfile,
+    settings::{ConversationProfile, ConversationSettings, NoticeSettings},
 };
 use sightline_testing::fixtures;
 
@@ -81,8 +81,7 @@ const DEFAULT_PROFILE_DIFFERENCES: &[Difference] = &[
 ];
 
 struct Session {
-    profile: ConversationProfile,
-    notices: Notices,
+    settings: ConversationSettings,
     messages: Vec<Box<RawValue>>,
     history: ContextHistory,
     /// Content of `context_history.json`.
@@ -93,14 +92,17 @@ struct Session {
 type Results = Vec<(&'static str, Value)>;
 
 impl Session {
-    fn new(input: &Value, notices: &Notices, profile: ConversationProfile) -> Self {
+    fn new(input: &Value, notices: &NoticeSettings, profile: ConversationProfile) -> Self {
         let file = input["initialContextHistoryFile"].as_str();
         let file = file.and_then(|text| serde_json::from_str(text).ok());
         let file = file.map(ContextHistory::from_value);
         let file = file.and_then(Result::ok).unwrap_or_default();
         Self {
-            profile,
-            notices: notices.clone(),
+            settings: ConversationSettings {
+                profile,
+                notices: notices.clone(),
+                ..ConversationSettings::default()
+            },
             messages: raw(&input["messages"]),
             history: file.clone(),
             file,
@@ -117,8 +119,7 @@ impl Session {
             history: self.history.clone(),
             action,
             time,
-            profile: self.profile,
-            notices: &self.notices,
+            settings: &self.settings,
         };
         truncate(request, &Cancel::default()).unwrap()
     }
@@ -260,7 +261,11 @@ fn as_recorded(ours: &Value, recorded: &Value, messages: &[Box<RawValue>]) -> Va
 }
 
 /// Replays a case. Returns the differences.
-fn play(case: &Value, notices: &Notices, profile: ConversationProfile) -> Vec<(String, String)> {
+fn play(
+    case: &Value,
+    notices: &NoticeSettings,
+    profile: ConversationProfile,
+) -> Vec<(String, String)> {
     let mut session = Session::new(&case["input"], notices, profile);
     let mut differences = Vec::new();
     let mut history = Value::Null;
@@ -307,13 +312,13 @@ fn play(case: &Value, notices: &Notices, profile: ConversationProfile) -> Vec<(S
 }
 
 /// The notices that the recordings were made with.
-fn recorded_notices(responses: &Value) -> Notices {
+fn recorded_notices(responses: &Value) -> NoticeSettings {
     let text = |name: &str| {
         let mut cases = responses.as_array().unwrap().iter();
         let case = cases.find(|case| case["name"] == name).unwrap();
-        case["expected"].as_str().unwrap().to_owned()
+        Some(case["expected"].as_str().unwrap().to_owned())
     };
-    Notices {
+    NoticeSettings {
         duplicate_file_read: text("duplicateFileReadNotice"),
         truncation: text("contextTruncationNotice"),
         missing_tool_result: text("missingToolResult"),

@@ -9,12 +9,12 @@ use serde_json::{
 };
 use sightline_base::cancel::Cancel;
 use sightline_conversation::{
-    ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateRequest,
-    classify_error, truncate,
+    ContextHistory, ContextWindow, DeletedRange, TruncateAction, TruncateRequest, classify_error,
+    truncate,
 };
 use sightline_protocol::{
     environment::{ModelInfo, ModelRef, Usage},
-    settings::ConversationProfile,
+    settings::{ConversationProfile, ConversationSettings},
 };
 use sightline_testing::fixtures;
 
@@ -51,8 +51,10 @@ fn next_ranges() {
                 history: ContextHistory::default(),
                 action: TruncateAction::Truncate(keep),
                 time: &0.into(),
-                profile,
-                notices: &Notices::default(),
+                settings: &ConversationSettings {
+                    profile,
+                    ..ConversationSettings::default()
+                },
             };
             let outcome = truncate(request, &Cancel::default()).unwrap();
             let DeletedRange(ours) = outcome.deleted_range.unwrap();
@@ -112,8 +114,10 @@ fn windows() {
                     history: ContextHistory::default(),
                     action: TruncateAction::Auto { used, limit },
                     time: &0.into(),
-                    profile: ConversationProfile::Cline,
-                    notices: &Notices::default(),
+                    settings: &ConversationSettings {
+                        profile: ConversationProfile::Cline,
+                        ..ConversationSettings::default()
+                    },
                 };
                 let outcome = truncate(request, &Cancel::default()).unwrap();
                 assert_eq!(outcome.updated_deleted_range, is_full, "{}", name(&case));

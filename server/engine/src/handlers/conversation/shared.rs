@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Number, value::RawValue};
 use sightline_base::clock::now_millis;
 use sightline_context::git::Repository;
-use sightline_conversation::{self as conversation, Notices, TruncateAction, TruncateOutcome};
+use sightline_conversation::{self as conversation, TruncateAction, TruncateOutcome};
 use sightline_protocol::{conversation::Message, task::MessageMeta};
 use sightline_tasks::{Conversation, EntryMeta, EntryOrigin};
 
@@ -55,15 +55,13 @@ pub(in crate::handlers) fn messages_to_send(
     stored: &Conversation,
     messages: &[&RawValue],
 ) -> Result<TruncateOutcome, Error> {
-    let settings = &context.snapshot.settings.conversation;
     let request = conversation::TruncateRequest {
         messages,
         deleted_range: stored.truncation.deleted_range,
         history: stored.truncation.history.clone(),
         action: TruncateAction::Apply,
         time: &Number::from(now_millis()),
-        profile: settings.profile,
-        notices: &Notices::from(&settings.notices),
+        settings: &context.snapshot.settings.conversation,
     };
     Ok(conversation::truncate_scanned(
         request,

@@ -3,8 +3,8 @@
 use serde_json::{Number, value::RawValue};
 use sightline_base::{clock::now_millis, storage::TaskId};
 use sightline_conversation::{
-    self as conversation, ContextHistory, DeletedRange, Notices, Outline, TruncateAction,
-    TruncateOutcome, TruncateRequest, tokens::Family,
+    self as conversation, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
+    TruncateRequest, tokens::Family,
 };
 use sightline_protocol::{
     conversation::{
@@ -130,8 +130,7 @@ fn decide(
         history,
         action: TruncateAction::from_params(params, context_window(settings, &params.model)),
         time: &time,
-        profile: settings.profile,
-        notices: &Notices::from(&settings.notices),
+        settings,
     };
     Ok(match outlines {
         Some(outlines) => conversation::truncate_scanned(request, outlines, &context.cancel)?,
@@ -148,7 +147,6 @@ fn token_change(
     history: ContextHistory,
     outcome: &TruncateOutcome,
 ) -> Result<TokenChange, Error> {
-    let settings = &context.snapshot.settings.conversation;
     let before = conversation::truncate(
         TruncateRequest {
             messages,
@@ -156,8 +154,7 @@ fn token_change(
             history,
             action: TruncateAction::Apply,
             time: &Number::from(0),
-            profile: settings.profile,
-            notices: &Notices::from(&settings.notices),
+            settings: &context.snapshot.settings.conversation,
         },
         &context.cancel,
     )?;

@@ -1,7 +1,6 @@
 //! `sightline/resumeTask`.
 
 use sightline_base::{clock::now_millis, path::AbsPath, storage::TaskId};
-use sightline_conversation::Notices;
 use sightline_protocol::{
     error::ErrorKind,
     task::{ResumeTaskParams, ResumeTaskResult},
@@ -22,14 +21,12 @@ pub fn run(context: &TaskContext<'_>, params: ResumeTaskParams) -> Result<Resume
     let stale = stale(context, &tracker)?;
     let root = snapshot.access.roots().primary();
     let cwd = root.map(|root| root.path.display());
-    let settings = &snapshot.settings.conversation;
     let how = ResumeOptions {
         now: params.now.unwrap_or_else(now_millis),
         cwd: cwd.as_deref(),
         changed: &stale.changed,
         deleted: &stale.deleted,
-        profile: settings.profile,
-        notices: &Notices::from(&settings.notices),
+        settings: &snapshot.settings.conversation,
     };
     Ok(store.resume(&task, &how, &context.cancel)?)
 }
