@@ -49,7 +49,7 @@ use sightline_protocol::{
 
 use crate::{
     ContextWindow,
-    tokens::{self, Calibration, Counter, Family},
+    tokens::{Calibration, Counter, Family},
     truncation::with_appended_text,
     wire::BlockKind,
 };
@@ -274,9 +274,9 @@ impl<'a> CompactionInput<'a> {
     }
 
     fn tokens(&self, messages: &[&RawValue], cancel: &Cancel) -> Result<u64, Error> {
-        let counts: tokens::Counts = self.counter.messages(messages, self.family, cancel)?;
+        let count = self.counter.messages(messages, self.family, cancel)?;
         let calibration = self.calibration.for_family(self.family);
-        Ok(calibration.apply(counts.total).tokens)
+        Ok(calibration.apply(count).tokens)
     }
 
     fn key_files(
@@ -316,7 +316,7 @@ impl<'a> CompactionInput<'a> {
         let blocks: Vec<String> = files.iter().map(SelectedFile::block).collect();
         let counts = self.counter.texts(&blocks, self.family, cancel)?;
         // Convert counted tokens to calibrated tokens.
-        let scale = (with_all - without) as f64 / counts.total.tokens.max(1) as f64;
+        let scale = (with_all - without) as f64 / counts.tokens.max(1) as f64;
         let costs = counts.items.iter().map(|cost| *cost as f64 * scale);
         let mut fitting = key_files::fitting(files, costs, (before - without) as f64);
         // Estimates of parts do not add up exactly.

@@ -158,7 +158,7 @@ pub(super) fn write(
         let counts = conversation
             .counter
             .texts(&[text], conversation.family, cancel)?;
-        Ok(counts.total.upper)
+        Ok(counts.upper.unwrap_or(counts.tokens))
     };
     let shortest = assemble(input, &texts, first, &[]);
     let fixed = count(&shortest)?;
@@ -175,8 +175,8 @@ pub(super) fn write(
             let counts = conversation
                 .counter
                 .texts(&bodies, conversation.family, cancel)?;
-            let total = &counts.total;
-            let scale = total.upper as f64 / total.tokens.max(1) as f64;
+            let upper = counts.upper.unwrap_or(counts.tokens);
+            let scale = upper as f64 / counts.tokens.max(1) as f64;
             texts.messages.extend(batch.iter().copied().zip(bodies));
             let costs = counts.items.iter().map(|tokens| {
                 let cost = (*tokens as f64 * scale.max(1.0)).ceil() as u64;

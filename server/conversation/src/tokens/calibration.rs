@@ -5,8 +5,9 @@
 //! the last report and adds the change since, scaled by the rate between two reports.
 
 use serde::{Deserialize, Serialize};
+use sightline_protocol::tokens::CountTokensResult;
 
-use super::{Count, Family};
+use super::Family;
 
 /// Plausible rates. A rate outside has another cause than the tokenizer, such as a changed set
 /// of tools.
@@ -90,13 +91,14 @@ impl Calibration {
 
     /// Adjusts a count with the last report. Returns it unchanged if there is none.
     #[must_use]
-    pub fn apply(&self, count: Count) -> Count {
+    pub fn apply(&self, count: CountTokensResult) -> CountTokensResult {
         if !self.is_known() {
             return count;
         }
         let base = self.reported as f64;
         let change = count.tokens as f64 - self.counted as f64;
-        let ratio = |bound: u64| bound as f64 / count.tokens.max(1) as f64;
+        let ratio =
+            |bound: Option<u64>| bound.unwrap_or(count.tokens) as f64 / count.tokens.max(1) as f64;
         let likely = change * clamp(self.rate);
         let ends = [
             change * ratio(count.lower),
@@ -106,13 +108,13 @@ impl Calibration {
         let low = ends.into_iter().fold(f64::INFINITY, f64::min);
         let high = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
         let tokens = |change: f64| (base + change).round().max(0.0) as u64;
-        Count {
+        CountTokensResult {
             tokens: tokens(likely),
-            lower: tokens(low),
-            upper: tokens(high),
+            lower: Some(tokens(low)),
+            upper: Some(tokens(high)),
             exact: false,
-            encoding: count.encoding,
             method: format!("reported usage; changes since by {}", count.method),
+            ..count
         }
     }
 }
@@ -129,14 +131,13 @@ mod tests {
         Family::of_model("gpt-4o")
     }
 
-    fn count(tokens: u64) -> Count {
-        Count {
+    fn count(tokens: u64) -> CountTokensResult {
+        CountTokensResult {
             tokens,
-            exact: false,
-            encoding: "o200k_base",
             method: "m".to_owned(),
-            lower: tokens * 9 / 10,
-            upper: tokens * 12 / 10,
+            lower: Some(tokens * 9 / 10),
+            upper: Some(tokens * 12 / 10),
+            ..CountTokensResult::default()
         }
     }
 
@@ -157,16 +158,19 @@ mod tests {
         let same = calibration.apply(count(10_000));
         assert_eq!(
             (same.lower, same.tokens, same.upper),
-            (15_000, 15_000, 15_000)
+            (Some(15_000), 15_000, Some(15_000))
         );
         assert!(!same.exact);
         let grown = calibration.apply(count(11_000));
         assert_eq!(
             (grown.lower, grown.tokens, grown.upper),
-            (15_900, 16_000, 16_200)
+            (Some(15_900), 16_000, Some(16_200))
         );
         let cut = calibration.apply(count(5_000));
-        assert_eq!((cut.lower, cut.tokens, cut.upper), (9_000, 10_000, 10_500));
+        assert_eq!(
+            (cut.lower, cut.tokens, cut.upper),
+            (Some(9_000), 10_000, Some(10_500))
+        );
     }
 
     #[test]
@@ -193,7 +197,7 @@ mod tests {
         let broken: Calibration =
             serde_json::from_str(r#"{"reported":5,"counted":5,"rate":-1e300}"#).unwrap();
         let got = broken.apply(count(100));
-        assert!(got.lower <= got.tokens && got.tokens <= got.upper);
+        assert!(got.lower <= Some(got.tokens) && Some(got.tokens) <= got.upper);
     }
 
     #[test]

@@ -6,33 +6,16 @@ use sightline_base::{cancel::Cancel, error::Error, thread_pool};
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
 
 use super::{
-    Calibration, Count, CountableMessage, Counts, Encoding, Family,
+    Calibration, CountableMessage, Encoding, Family,
     measure::{self, FrameCounts, Measure, TextPart},
     measure_cache::{Key, MeasureCache},
     message,
 };
 
-/// Counts the tokens of a text.
-///
-/// # Errors
-/// Kind `cancelled`.
-pub fn count(text: &str, family: Family, cancel: &Cancel) -> Result<Count, Error> {
-    let parts_by_item = [vec![TextPart::certain(text)]];
-    let measures = measure::measure(&parts_by_item, family.encoding(), cancel)?;
-    Ok(counts(&measures, family).total)
-}
-
 /// Counts tokens and caches the results.
+#[derive(Default)]
 pub struct Counter {
     cache: MeasureCache,
-}
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self {
-            cache: MeasureCache::new(),
-        }
-    }
 }
 
 impl Counter {
@@ -45,7 +28,7 @@ impl Counter {
         texts: &[T],
         family: Family,
         cancel: &Cancel,
-    ) -> Result<Counts, Error> {
+    ) -> Result<CountTokensResult, Error> {
         Ok(counts(&self.measure_texts(texts, family, cancel)?, family))
     }
 
@@ -59,7 +42,7 @@ impl Counter {
         messages: &[M],
         family: Family,
         cancel: &Cancel,
-    ) -> Result<Counts, Error> {
+    ) -> Result<CountTokensResult, Error> {
         let measures = self.measure_messages(messages, family, cancel)?;
         Ok(counts(&measures, family))
     }
@@ -79,22 +62,14 @@ impl Counter {
         let family = requested_family(params)?;
         let mut measures = self.measure_texts(&params.texts, family, cancel)?;
         measures.extend(self.measure_messages(messages, family, cancel)?);
-        let Counts { items, total } = counts(&measures, family);
         // Reported usage is that of a whole request, so it does not apply to texts alone.
         let calibration = match messages {
             [] => Calibration::default(),
             _ => calibration.for_family(family),
         };
-        let total = calibration.apply(total);
         Ok(CountTokensResult {
-            tokens: total.tokens,
-            items,
-            encoding: total.encoding.to_owned(),
-            exact: total.exact,
-            method: total.method,
-            lower: (!total.exact).then_some(total.lower),
-            upper: (!total.exact).then_some(total.upper),
             calibration: calibration.factor(),
+            ..calibration.apply(counts(&measures, family))
         })
     }
 
@@ -195,7 +170,7 @@ pub fn requested_family(params: &CountTokensParams) -> Result<Family, Error> {
 }
 
 /// Converts measures to the token counts of a family.
-fn counts(measures: &[Measure], family: Family) -> Counts {
+fn counts(measures: &[Measure], family: Family) -> CountTokensResult {
     let mut all = Measure::default();
     let (mut lower, mut tokens, mut upper) = (0, 0, 0);
     let mut items = Vec::with_capacity(measures.len());
@@ -213,15 +188,16 @@ fn counts(measures: &[Measure], family: Family) -> Counts {
         && all.uncertain == 0
         && all.cuts == 0
         && all.failed_bytes == 0;
-    let total = Count {
+    CountTokensResult {
         tokens,
+        items,
         exact,
-        encoding: family.encoding().name(),
+        encoding: family.encoding().name().to_owned(),
         method: method(&all, family),
-        lower,
-        upper,
-    };
-    Counts { items, total }
+        lower: (!exact).then_some(lower),
+        upper: (!exact).then_some(upper),
+        calibration: None,
+    }
 }
 
 /// Describes the method of a count, for display.

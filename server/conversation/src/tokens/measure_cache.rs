@@ -36,14 +36,16 @@ struct Generations {
     old: HashMap<Key, Measure>,
 }
 
-impl MeasureCache {
-    pub(super) fn new() -> Self {
+impl Default for MeasureCache {
+    fn default() -> Self {
         Self {
             seed: RandomState::new().hash_one(0_u8),
             generations: Mutex::default(),
         }
     }
+}
 
+impl MeasureCache {
     /// Returns a hasher for the keys of this cache.
     pub(super) fn hasher(&self) -> XxHash3_128 {
         XxHash3_128::with_seed(self.seed)
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded_and_evicts_unused_entries() {
-        let cache = MeasureCache::new();
+        let cache = MeasureCache::default();
         for i in 0..3 * GENERATION_SIZE {
             cache.put([(key(i), Measure::default())]);
             assert!(known(&cache, 0), "asked for again and again: {i}");
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn encodings_do_not_share_entries() {
-        let cache = MeasureCache::new();
+        let cache = MeasureCache::default();
         cache.put([(key(1), Measure::default())]);
         assert_eq!(cache.get(&[(1, Encoding::Cl100kBase)]), [None]);
     }

@@ -23,37 +23,11 @@ mod message;
 pub mod model_family;
 
 pub use calibration::Calibration;
-pub use counter::{Counter, count, requested_family};
+pub use counter::{Counter, requested_family};
 pub use encoding::Encoding;
 pub use estimate::estimate;
 pub use message::CountableMessage;
 pub use model_family::Family;
-
-/// A number of tokens and its accuracy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// Tokens.
-    pub tokens: u64,
-    /// Whether the number is exact for the encoding.
-    pub exact: bool,
-    /// The encoding that it was counted with or estimated from.
-    pub encoding: &'static str,
-    /// Description of the method.
-    pub method: String,
-    /// Lower bound; `tokens` if exact.
-    pub lower: u64,
-    /// Upper bound; `tokens` if exact.
-    pub upper: u64,
-}
-
-/// Token counts of several texts or messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// One count per text or message, in order.
-    pub items: Vec<u64>,
-    /// The total.
-    pub total: Count,
-}
 
 #[cfg(test)]
 mod tests;

@@ -99,7 +99,8 @@ impl Case {
 
     pub(crate) fn tokens(&self, text: &str) -> u64 {
         let counts = self.counter.texts(&[text], Self::family(), &self.cancel);
-        counts.unwrap().total.upper
+        let counts = counts.unwrap();
+        counts.upper.unwrap_or(counts.tokens)
     }
 
     fn with<T>(&self, act: impl FnOnce(&CompactionInput<'_>) -> T) -> T {

@@ -162,7 +162,7 @@ fn token_change(
         let sent = outcome.messages(messages);
         let family = Family::of_model(params.model.id());
         let counts = context.counter().messages(&sent, family, &context.cancel)?;
-        Ok(counts.total.tokens)
+        Ok(counts.tokens)
     };
     Ok(TokenChange {
         before: count(&before)?,
