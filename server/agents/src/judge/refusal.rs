@@ -1,6 +1,8 @@
 //! Why a tool or a prompt is refused, as text for the model and the user.
 
-use sightline_protocol::access::{AccessKind, AccessRule, CommandAccess, PathAccess};
+use sightline_protocol::access::{
+    AccessKind, AccessRule, CommandAccess, DeniedOperand, PathAccess,
+};
 
 use crate::hook::Search;
 
@@ -44,25 +46,44 @@ pub(super) fn denied_command(line: &str, command: &CommandAccess) -> Option<Refu
     if command.allowed {
         return None;
     }
-    let reason = match command.denied.first() {
-        Some(denied) if denied.path.is_empty() => unchecked(&denied.reason),
-        Some(denied) => hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason)),
-        None => unchecked("the command is denied"),
-    };
+    let first = command.denied.first();
+    let reason = first.map_or_else(|| unchecked("the command is denied"), reason_of);
     Some(Refusal {
         reason: match &command.instead {
             Some(instead) => {
                 let (why, instead) = (reason.trim_end_matches(CONTINUE), without_folder(instead));
                 format!("{why}; run instead: {instead}")
             }
-            None => reason,
+            None => with_others(reason, command),
         },
         subject: Subject::Command(without_folder(line).to_owned()),
-        rule: command
-            .denied
-            .first()
-            .and_then(|denied| denied.rule.clone()),
+        rule: first.and_then(|denied| denied.rule.clone()),
     })
+}
+
+fn reason_of(denied: &DeniedOperand) -> String {
+    match denied.path.as_str() {
+        "" => unchecked(&denied.reason),
+        path => hidden(path, denied.rule.as_ref(), Some(&denied.reason)),
+    }
+}
+
+/// Adds the names of other denied files to the reason for the first one.
+fn with_others(reason: String, command: &CommandAccess) -> String {
+    let paths = command.denied.iter().map(|denied| &*denied.path);
+    let others: Vec<&str> = paths.skip(1).filter(|path| !path.is_empty()).collect();
+    let end = if others.len() > MAX_OTHERS {
+        " and others."
+    } else {
+        "."
+    };
+    let named = others[..others.len().min(MAX_OTHERS)].join(", ");
+    match reason.strip_suffix(CONTINUE) {
+        Some(start) if !others.is_empty() => {
+            format!("{start}; continue without it, and without {named}{end}")
+        }
+        _ => reason,
+    }
 }
 
 /// Before the cause in the reason for a file whose content decides.
@@ -71,11 +92,13 @@ const HIDDEN_BECAUSE: &str = "which is hidden because ";
 /// Returns why a search in the content of files may not run, given the check of its command line.
 pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<Refusal> {
     let denied = command.denied.first().filter(|_| !command.allowed)?;
-    let reason = if denied.path.is_empty() {
-        unchecked(&denied.reason)
-    } else {
-        let reason = hidden(&denied.path, denied.rule.as_ref(), Some(&denied.reason));
-        format!("{reason} {}", search.advice(command.instead.as_deref()))
+    let reason = match denied.path.as_str() {
+        "" => reason_of(denied),
+        _ => format!(
+            "{} {}",
+            reason_of(denied),
+            search.advice(command.instead.as_deref())
+        ),
     };
     Some(Refusal {
         reason,
@@ -95,12 +118,12 @@ pub fn without_folder(command: &str) -> &str {
 /// Returns why a prompt that mentions files may not be sent. `None` if it may.
 pub(super) fn denied_mention(paths: &[PathAccess]) -> Option<Refusal> {
     let path = paths.iter().find(|path| is_denied(path))?;
-    let why = cause(path.rule.as_ref(), path.reason.as_deref());
+    let why = hidden(&path.path, path.rule.as_ref(), path.reason.as_deref());
     Some(Refusal {
         reason: format!(
-            "{0} is hidden from agents{why}, and the agent would add its content to the prompt. \
+            "{}, and the agent would add its content to the prompt. \
              Remove the @ to send only the name, or allow the file in .clineignore.",
-            path.path
+            why.trim_end_matches(CONTINUE).trim_end_matches('.')
         ),
         subject: Subject::Path(path.path.clone()),
         rule: path.rule.clone(),
@@ -111,6 +134,8 @@ fn is_denied(path: &PathAccess) -> bool {
     path.access == AccessKind::Denied
 }
 
+/// Maximum other files that a refusal names.
+const MAX_OTHERS: usize = 4;
 /// Advice of a refusal without a command to run instead.
 const CONTINUE: &str = "; continue without it.";
 
@@ -136,21 +161,9 @@ fn hidden(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String
     format!("{path} is hidden from agents{why}{CONTINUE}")
 }
 
-fn cause(rule: Option<&AccessRule>, reason: Option<&str>) -> String {
-    match (rule, reason) {
-        (Some(rule), _) if rule.line > 0 => {
-            format!(" by {}:{} ({})", rule.source, rule.line, rule.pattern)
-        }
-        (Some(rule), _) => format!(" by a {} rule", rule.source),
-        (None, Some(reason)) => format!(": {reason}"),
-        (None, None) => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sightline_protocol::access::DeniedOperand;
 
     #[test]
     fn a_refusal_names_the_file_and_the_rule() {
@@ -188,6 +201,23 @@ mod tests {
         assert_eq!(
             denied_command("grep -r x .", &command).unwrap().reason,
             "a.key is hidden from agents: .clineignore:3: *.key; run instead: grep --exclude=a.key -r x ."
+        );
+        let all = |count: usize| CommandAccess {
+            denied: (0..count)
+                .map(|at| DeniedOperand {
+                    path: format!("{at}.key"),
+                    reason: String::new(),
+                    rule: paths[0].rule.clone(),
+                })
+                .collect(),
+            ..CommandAccess::default()
+        };
+        let reason = |count| denied_command("cat *", &all(count)).unwrap().reason;
+        let start = "0.key is hidden from agents: .clineignore:3: *.key; continue without it, and without 1.key";
+        assert_eq!(reason(2), format!("{start}."));
+        assert_eq!(
+            reason(8),
+            format!("{start}, 2.key, 3.key, 4.key and others.")
         );
         let why = "whose content may change; read it in a separate command";
         let expected = format!("a.key is hidden from agents: {why}.");
