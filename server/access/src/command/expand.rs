@@ -438,14 +438,20 @@ fn variable(
     is_quoted: bool,
     environment: &Scope<'_, '_>,
 ) -> Vec<Field> {
+    // `"$@"` and `"${a[@]}"` have no words without arguments.
+    let mut index = argument.iter().flatten().map(Field::text);
+    let is_all = name == "@" || operator.is_empty() && index.any(|index| index == "@");
     let requote = |field: &Field| {
         let mut field = field.clone();
+        // Patterns of an array are expanded when it is assigned.
+        let is_element = operator.is_empty() && argument.is_some();
         for unit in &mut field.units {
             *unit = match *unit {
+                Unit::Plain(c) if is_element && "*?[]".contains(c) => Unit::Plain(c),
                 Unit::Plain(c) | Unit::Quoted(c) if is_quoted => Unit::Quoted(c),
                 Unit::Plain(c) | Unit::Quoted(c) => Unit::Plain(c),
                 Unit::Unknown { can_vanish } => Unit::Unknown {
-                    can_vanish: can_vanish && !is_quoted,
+                    can_vanish: can_vanish && (!is_quoted || is_all),
                 },
             };
         }
@@ -465,9 +471,6 @@ fn variable(
             .collect(),
         (_, Some(known)) if !known.is_empty() => known.iter().map(requote).collect(),
         _ => {
-            // `"$@"` and `"${a[@]}"` have no words without arguments.
-            let mut index = argument.iter().flatten().map(Field::text);
-            let is_all = name == "@" || operator.is_empty() && index.any(|index| index == "@");
             let unknown = Field::unknown(!is_quoted || is_all);
             // A path in the environment of this process, such as `$CODEX_HOME`, is probably that of the shell. But
             // `$_` is the path of this program there.

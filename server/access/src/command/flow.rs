@@ -416,35 +416,37 @@ impl Checker<'_> {
             state.enter(None);
             return;
         }
-        let operand = words
-            .iter()
-            .find(|field| !field.text().starts_with('-') || field.text() == "-");
-        match operand {
-            None => {
-                let home = self.home.clone();
-                state.enter(home.as_deref().and_then(Path::to_str));
-            }
-            Some(field) if field.has_glob() => {
-                let matches = self.judge.matches(field, &state.dirs, state.dotglob);
-                let entered = matches
-                    .into_iter()
-                    .map(|(_, place)| place)
-                    .filter(|place| place.is_dir())
-                    .collect();
-                state.add_dirs(entered);
-            }
-            Some(field) => match field.known().filter(|folder| folder != "-") {
-                Some(folder) => {
-                    // PowerShell and cmd.exe enter another folder than a POSIX shell.
-                    let mut other = state.clone();
-                    state.enter(Some(&folder));
-                    if let Some(slashed) = field.slashed() {
-                        other.enter(Some(&slashed.text()));
-                        state.add_dirs(other.dirs);
-                    }
+        // Several ones are values of the same word.
+        let is_operand = |field: &&Field| !field.text().starts_with('-') || field.text() == "-";
+        let operands: Vec<&Field> = words.iter().filter(is_operand).collect();
+        if operands.is_empty() {
+            let home = self.home.clone();
+            state.enter(home.as_deref().and_then(Path::to_str));
+        }
+        let outer = state.clone();
+        for (at, field) in operands.into_iter().enumerate() {
+            let mut inner = outer.clone();
+            inner.left.clear();
+            if field.has_glob() {
+                let matches = self.judge.matches(field, &inner.dirs, inner.dotglob);
+                let places = matches.into_iter().map(|(_, place)| place);
+                inner.add_dirs(places.filter(|place| place.is_dir()).collect());
+            } else if let Some(folder) = field.known().filter(|folder| folder != "-") {
+                // PowerShell and cmd.exe enter another folder than a POSIX shell.
+                let mut other = inner.clone();
+                inner.enter(Some(&folder));
+                if let Some(slashed) = field.slashed() {
+                    other.enter(Some(&slashed.text()));
+                    inner.add_dirs(other.dirs);
                 }
-                None => state.enter(None),
-            },
+            } else {
+                inner.enter(None);
+            }
+            if at == 0 {
+                state.dirs.clear();
+            }
+            state.add_dirs(inner.dirs);
+            state.left.extend(inner.left);
         }
         // Another value of the same variable.
         if words.iter().any(Field::has_unknown) {
@@ -452,6 +454,9 @@ impl Checker<'_> {
         }
         if !state.dirs.iter().all(|dir| dir.is_dir()) {
             state.add_dirs(self.judge.copied.clone());
+            if !self.changes.commands.is_empty() || state.variables.contains_key("CDPATH") {
+                state.settle();
+            }
         }
     }
 }

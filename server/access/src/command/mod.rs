@@ -97,6 +97,8 @@ struct State {
     /// Possible working directories.
     dirs: Vec<PathBuf>,
     first_dirs: Vec<PathBuf>,
+    /// The directories if a `cd` fails, after which `&&` follows.
+    left: Vec<PathBuf>,
     variables: HashMap<String, Vec<Field>>,
     /// Standard input.
     stdin: Output,
@@ -126,18 +128,22 @@ impl State {
             return;
         };
         let mut entered = Vec::new();
-        let mut left = Vec::new();
         for dir in &self.dirs {
             let Some(target) = AbsPath::new(&dir.join(folder)) else {
                 continue;
             };
             if !target.as_path().is_dir() {
-                left.push(dir.clone());
+                self.left.push(dir.clone());
             }
             entered.push(target.as_path().to_path_buf());
         }
         self.dirs.clear();
         self.add_dirs(entered);
+    }
+
+    /// Adds the directories in which commands run if a `cd` failed.
+    fn settle(&mut self) {
+        let left = std::mem::take(&mut self.left);
         self.add_dirs(left);
     }
 
@@ -284,12 +290,46 @@ impl<'a> Checker<'a> {
 
     fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
         let mut output = Output::default();
+        let outer = std::mem::take(&mut state.left);
+        let mut start = state.dirs.clone();
+        // Of commands that `&&` and `||` join: whether the next one may not run, and others after it do.
+        let (mut may_skip, mut is_expected, mut has_or) = (false, true, false);
+        let mut joins = false;
         for command in commands {
             if self.judge.is_exhausted() {
                 break;
             }
-            output.append(self.command(command, state));
+            match command {
+                Command::And => may_skip |= !is_expected,
+                Command::Or => {
+                    (may_skip, has_or) = (true, true);
+                    state.settle();
+                }
+                Command::Background => state.add_dirs(start.clone()),
+                _ => {
+                    if !joins {
+                        state.settle();
+                        start.clone_from(&state.dirs);
+                        (may_skip, has_or) = (false, false);
+                    }
+                    let dirs = state.dirs.clone();
+                    output.append(self.command(command, state));
+                    if may_skip && state.dirs != dirs {
+                        state.left.extend(dirs);
+                    }
+                    if has_or {
+                        state.settle();
+                    }
+                    is_expected = command.is_expected();
+                }
+            }
+            joins = matches!(command, Command::And | Command::Or);
+            if state.dirs.len() >= MAX_DIRS {
+                return self.give_up();
+            }
         }
+        state.settle();
+        state.left = outer;
         output
     }
 
@@ -318,6 +358,7 @@ impl<'a> Checker<'a> {
     fn nested_command(&mut self, command: &Command, state: &mut State) -> Output {
         match command {
             Command::Simple(simple) => self.simple(simple, state),
+            Command::And | Command::Or | Command::Background => Output::default(),
             Command::Pipeline(stages) => {
                 let mut passed = state.stdin.clone();
                 for (at, command) in stages.iter().enumerate() {
@@ -335,10 +376,13 @@ impl<'a> Checker<'a> {
                 is_subshell,
             } => self.redirected(redirects, state, |checker, state| {
                 if *is_subshell {
-                    checker.list(body, &mut state.clone())
-                } else {
-                    checker.list(body, state)
+                    return checker.list(body, &mut state.clone());
                 }
+                // Its commands may not run.
+                let dirs = state.dirs.clone();
+                let output = checker.list(body, state);
+                state.add_dirs(dirs);
+                output
             }),
             Command::For {
                 name,

@@ -168,6 +168,7 @@ impl<'a> Parser<'a> {
     /// Parses commands up to one of the reserved words in `ends`, or to `)` in parentheses.
     fn list(&mut self, ends: &[&str]) -> Result<Vec<Command>, ParseError> {
         let mut commands = Vec::new();
+        let mut is_negated = false;
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -177,7 +178,16 @@ impl<'a> Parser<'a> {
                     self.eat("&");
                     return Ok(commands);
                 }
-                Some(';' | '&' | '|') if !self.rest().starts_with("&>") => self.at += 1,
+                Some('&' | '|') if self.eat("&&") || self.eat("||") => {
+                    let is_and = self.text[..self.at].ends_with('&') && !is_negated;
+                    commands.push(if is_and { Command::And } else { Command::Or });
+                    is_negated = false;
+                }
+                Some('&') if !self.rest().starts_with("&>") => {
+                    self.at += 1;
+                    commands.push(Command::Background);
+                }
+                Some(';' | '|') => self.at += 1,
                 Some(')') if self.parens > 0 => break,
                 Some(')') => self.at += 1,
                 Some(_) => {
@@ -188,6 +198,7 @@ impl<'a> Parser<'a> {
                     }
                     if SEPARATORS.contains(&word) {
                         self.at += word.len();
+                        is_negated |= word == "!";
                         continue;
                     }
                     let before = self.at;
@@ -195,6 +206,8 @@ impl<'a> Parser<'a> {
                     if self.at == before {
                         return Err("it contains an unexpected character");
                     }
+                    self.skip_blanks();
+                    is_negated &= self.rest().starts_with("&&");
                 }
             }
         }

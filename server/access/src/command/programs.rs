@@ -8,7 +8,7 @@ mod arguments;
 
 use std::sync::LazyLock;
 
-pub(super) use arguments::Arguments;
+pub(super) use arguments::{Arguments, folders_of, option_folders};
 
 use super::{expand::Field, syntax::Exclusion};
 
@@ -137,7 +137,7 @@ pub(super) const MAKES: NameList = "make gmake bmake";
 /// Programs that run their input as code.
 const LANGUAGES: NameList = "python pypy node nodejs deno bun perl ruby php lua luajit awk gawk mawk sed tclsh rscript \
                              julia octave elixir groovy scala kotlin osascript ts-node tsx irb jshell guile ghc swift dart \
-                             clojure bb racket sbcl crystal raku go java rustc timeit cprofile pdb trace";
+                             clojure bb racket sbcl crystal raku go java rustc kotlinc ipython timeit cprofile pdb trace";
 /// Interpreters that only print, except to files that they name.
 pub(super) const VIEWERS: NameList = "awk gawk mawk nawk sed gsed less more";
 /// Programs of PowerShell that read files.
@@ -153,7 +153,8 @@ const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeou
      nsenter taskset chrt caffeinate strace ltrace busybox toybox docker podman nerdctl kubectl bwrap firejail flock entr \
      hyperfine noglob nocorrect xargs parallel su runuser sg script unbuffer systemd-run npx pnpx bunx uvx uv poetry \
      pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox valgrind perf gosu su-exec fakeroot proxychains \
-     start-process coproc then winpty rtk wsl watchexec git-annex";
+     start-process coproc then winpty rtk wsl watchexec git-annex conda mamba \
+     micromamba xvfb-run chronic gtime corepack";
 /// Modules of Python with a row.
 const MODULES: NameList =
     "http.server SimpleHTTPServer pytest zipfile tarfile timeit cProfile pdb trace";
@@ -271,7 +272,9 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
             is_value = is_option && text.len() == 2;
             continue;
         }
-        if is_known(&program_name(&text)) && !text.contains(char::is_whitespace) {
+        // `direnv exec . COMMAND`
+        let is_folder = text == "." && !has("command builtin", &name);
+        if is_known(&program_name(&text)) && !text.contains(char::is_whitespace) && !is_folder {
             return Some(at);
         }
         // The word after a short option may be its value.

@@ -9,7 +9,7 @@ use super::{
     expand::{DECODED, Field, Output, literal},
     flow,
     judge::Writes,
-    programs::{self, Arguments, Program, Use, has, program_name},
+    programs::{self, Arguments, Program, Use, folders_of, has, option_folders, program_name},
     scripts::powershell,
     syntax::DeniedName,
     tree,
@@ -18,10 +18,6 @@ use sightline_base::{fs::find_program, path::AbsPath};
 
 /// Maximum programs that one pattern means.
 const MAX_PROGRAMS: usize = 16;
-/// Options that set the working directory.
-const FOLDER_OPTIONS: &str =
-    "-C --directory --cwd --chdir -chdir --work-tree --git-dir --prefix -WorkingDirectory";
-
 impl Checker<'_> {
     /// Runs a command. The first word is the program.
     pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
@@ -233,7 +229,11 @@ impl Checker<'_> {
                 self.embedded(&word.text(), &inner);
             }
         }
-        self.run(&words[at..], &mut inner)
+        let output = self.run(&words[at..], &mut inner);
+        if has("builtin command", &name) {
+            (state.dirs, state.left) = (inner.dirs, inner.left);
+        }
+        output
     }
 
     /// Runs a program of the table, or one that reads its operands.
@@ -497,8 +497,22 @@ impl Checker<'_> {
             "input or folder" => !state.is_fed,
             _ => false,
         };
-        let is_named =
-            |operand: &tree::Operand| operand.written.contains('/') || operand.place.exists();
+        // Not `8080`, `localhost:80`, `key=value`, `index.html`, `--cors x`.
+        let follows_option = |text: &str| {
+            let flags = ["-s", program.get("tree_values")];
+            let is_flag = |it: &str| it.contains('=') || flags.iter().any(|names| has(names, it));
+            let mut pairs = words.windows(2);
+            pairs.any(|pair| {
+                let before = pair[0].text();
+                pair[1].text() == text && before.starts_with('-') && !is_flag(&before)
+            })
+        };
+        let is_named = |it: &tree::Operand| {
+            let is_other = it.written.contains([':', '='])
+                || it.written.starts_with(|c: char| c.is_ascii_digit())
+                || follows_option(&it.written);
+            it.place.is_dir() || !is_other && !it.place.exists()
+        };
         let may_lack = match program.has_field("names") {
             true => !operands.iter().any(is_named),
             false => arguments.may_lack_operands(),
@@ -561,30 +575,4 @@ impl Checker<'_> {
         }
         names.into()
     }
-}
-
-/// Returns the folders that options of a command change to.
-fn option_folders(words: &[Field]) -> Vec<String> {
-    let mut folders = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let text = word.text();
-        let named = FOLDER_OPTIONS.split_ascii_whitespace().find_map(|option| {
-            let rest = text.strip_prefix(option)?;
-            match rest.strip_prefix('=') {
-                Some(_) => Some(word.skip(option.len() + 1)),
-                None if rest.is_empty() => words.get(at + 1).cloned(),
-                None => (option == "-C").then(|| word.skip(option.len())),
-            }
-        });
-        let slashed = named.as_ref().and_then(Field::slashed);
-        folders.extend(named.iter().chain(&slashed).map(Field::text));
-    }
-    folders
-}
-
-/// Returns the folders in which a program finds its operands: those of its options, and the current ones.
-pub(super) fn folders_of(words: &[Field], dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let folders = option_folders(words).into_iter();
-    let folders = folders.flat_map(|folder| dirs.iter().map(move |dir| dir.join(&folder)));
-    folders.chain(dirs.iter().cloned()).collect()
 }

@@ -3,7 +3,9 @@
 mod folders;
 pub(super) mod powershell;
 
-use std::path::PathBuf;
+use std::{borrow::Cow, collections::HashMap, path::PathBuf};
+
+use regex::{Captures, Regex};
 
 use super::{
     Checker, State,
@@ -14,11 +16,16 @@ use super::{
     syntax::Place,
 };
 use crate::read_small_file;
+use sightline_base::limits::MAX_COMMAND_BYTES;
 
 /// Maximum folders that `patch -p` removes from a path.
 const MAX_REMOVED: usize = 8;
 /// Maximum characters between a string in code and the start of the call to which it is given.
 const MAX_ARGUMENTS: usize = 1000;
+/// Maximum variables of code that begin with the value of another one.
+const MAX_VARIABLES: usize = 4;
+/// Maximum parts of a path that `join` gets, but one.
+const MAX_PARTS: usize = 6;
 /// Places of the standard input.
 const STDIN_PATHS: [&str; 4] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/", "-"];
 
@@ -31,6 +38,12 @@ const WRITERS: &str = "checkout chmod chown cp dd install ln mv rename reset res
 
 /// Marks of strings in code.
 pub(super) const QUOTES: [char; 3] = ['\'', '"', '`'];
+
+/// A variable of code, and the string that it gets.
+const ASSIGNED: &str =
+    r#"(\w+)\s*:?=\s*(?:[\w.]*(?:[Pp]ath|join)\(\s*)?["'`]([^"'`{\n]{1,255})["'`]"#;
+/// A variable of code to which a string is joined, or that is in a string.
+const JOINED: &str = r#"(join\(\s*)?\$?\b(\w+)(\s*[/,+.]\s*|\.joinpath\()(["'`])|[$#]?\{(\w+)\}"#;
 
 impl Checker<'_> {
     /// Runs a script as part of the command.
@@ -253,7 +266,8 @@ impl Checker<'_> {
             let how = format!("code for `{program}` would read");
             let writes = code_writes(code);
             let mut names = names_in_code(program, code);
-            names.extend(names_in_code(program, &with_joined_paths(code)));
+            let joined = with_joined_paths(code);
+            names.extend(joined.iter().flat_map(|it| names_in_code(program, it)));
             // `__DIR__ . '/x'`, `process.cwd() + '/x'`
             let joined = |name: &String| Some(name.strip_prefix('/')?.to_owned());
             names.extend(names.iter().filter_map(joined).collect::<Vec<_>>());
@@ -359,34 +373,73 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
 }
 
 /// Returns code in which paths that it joins from strings are one string: `'a' / 'b'` and
-/// `join('a', 'b')` become `'a/b'`.
-pub(super) fn with_joined_paths(code: &str) -> String {
-    let mut joined = String::new();
-    let mut rest = code;
-    while let Some(at) = rest.find(QUOTES) {
-        let (before, quoted) = rest.split_at(at);
-        joined.push_str(before);
-        let quote = &quoted[..1];
-        rest = &quoted[1..];
-        let ends_path = joined.ends_with(|c: char| c.is_alphanumeric() || "._-*".contains(c));
-        let in_call = joined.rfind("join(").is_some_and(|start| {
-            let call = &joined[start..];
-            call.matches('(').count() > call.matches(')').count()
-        });
-        let operator = rest.trim_start_matches(|c: char| c == ')' || c.is_whitespace());
-        let next = operator
-            .strip_prefix('/')
-            .or_else(|| rest.trim_start().strip_prefix(',').filter(|_| in_call))
-            .and_then(|gap| gap.trim_start().strip_prefix(quote));
-        match next.filter(|_| ends_path) {
-            Some(next) => {
-                joined.push('/');
-                rest = next;
+/// `join('a', 'b')` become `'a/b'`. In the last one, variables have their values.
+pub(super) fn with_joined_paths(code: &str) -> Vec<String> {
+    let between = |gap: &str| QUOTES.map(|quote| format!("{quote}{gap}{quote}")).join("|");
+    let patterns = [
+        ASSIGNED.to_owned(),
+        JOINED.to_owned(),
+        between(r"\s*\+\s*"),
+        format!(r"([\w.*-])(?:{})", between(r"[)\s]*/\s*")),
+        format!(
+            r"(join\((?:[^()]|\([^()]*\))*?[\w.*-])(?:{})",
+            between(r"\s*,\s*")
+        ),
+    ];
+    let regexes = patterns.map(|pattern| Regex::new(&pattern).ok());
+    let [
+        Some(assigned),
+        Some(joined),
+        Some(added),
+        Some(divided),
+        Some(call),
+    ] = &regexes
+    else {
+        return vec![code.to_owned()];
+    };
+    let join = |code: &str| {
+        let code = added.replace_all(code, "");
+        let mut code = divided.replace_all(&code, "$1/").into_owned();
+        for _ in 0..MAX_PARTS {
+            match call.replace_all(&code, "$1/") {
+                Cow::Borrowed(_) => break,
+                Cow::Owned(longer) => code = longer,
             }
-            None => joined.push_str(quote),
         }
+        code
+    };
+    let mut codes = vec![join(code)];
+    for _ in 0..MAX_VARIABLES {
+        let code = &codes[codes.len() - 1];
+        let values: HashMap<String, String> = (assigned.captures_iter(code))
+            .map(|it| (it[1].to_owned(), it[2].to_owned()))
+            .collect();
+        let mut left = MAX_COMMAND_BYTES;
+        let replaced = joined.replace_all(code, |it: &Captures<'_>| {
+            let part = |at| it.get(at).map_or("", |it| it.as_str());
+            let (call, operator, quote) = (part(1), part(3), part(4));
+            let value = values.get(part(2)).or(values.get(part(5)));
+            let is_joined = !call.is_empty() || !operator.contains(',');
+            let Some(value) = value.filter(|value| is_joined && value.len() <= left) else {
+                return it[0].to_owned();
+            };
+            left -= value.len();
+            let paren = if operator.contains('(') { "(" } else { "" };
+            let slash = if operator.contains(['/', ',', '(']) {
+                "/"
+            } else {
+                ""
+            };
+            format!("{call}{paren}{quote}{value}{slash}")
+        });
+        let longer = join(&replaced);
+        if longer == *code {
+            break;
+        }
+        codes.truncate(1);
+        codes.push(longer);
     }
-    joined + rest
+    codes
 }
 
 /// Returns lists of strings in code, with blanks between their words: `['grep', '-r', 'x']` may be a command.
@@ -437,7 +490,9 @@ fn is_text_argument(before: &str, after: &str) -> bool {
         .next()
         .unwrap_or_default();
     // `os.replace(a, b)` and `a.replace(b)` of a path move a file.
-    let is_one_of = before.trim_end().ends_with(',') || after.trim_start().starts_with(',');
+    let is_end = |c: char| c.is_whitespace() || QUOTES.contains(&c);
+    let is_one_of = before.trim_end_matches(is_end).ends_with(',')
+        || after.trim_start_matches(is_end).starts_with(',');
     let moves = name == "replace" && (!is_one_of || before[..at].ends_with("os.replace"));
     let is_method = before[..at - name.len()].ends_with('.');
     let name = name.to_lowercase();

@@ -13,6 +13,12 @@ use crate::Denial;
 #[derive(Debug)]
 pub(super) enum Command {
     Simple(Simple),
+    /// `&&` after a command: the next one runs only if that succeeds.
+    And,
+    /// `||` after a command, and `&&` after `!`.
+    Or,
+    /// `&` after commands, which run in a subshell.
+    Background,
     /// Stages of a pipeline. Each runs in a subshell.
     Pipeline(Vec<Command>),
     /// A compound command: a list, and its redirections.
@@ -33,6 +39,20 @@ pub(super) enum Command {
     /// The words of an arithmetic expression.
     Arithmetic(Vec<Word>),
 }
+
+impl Command {
+    /// Returns whether it usually succeeds, whatever it is given.
+    pub(super) fn is_expected(&self) -> bool {
+        let Self::Simple(Simple { words, .. }) = self else {
+            return false;
+        };
+        let name = words.first().map(|word| &word.parts[..]);
+        matches!(name, Some([Part::Text { text, .. }]) if EXPECTED.contains(&&**text))
+    }
+}
+
+/// Commands that usually succeed.
+const EXPECTED: [&str; 8] = ["cd", "pushd", "mkdir", "echo", "export", "set", "true", ":"];
 
 /// A simple command.
 #[derive(Debug, Default)]

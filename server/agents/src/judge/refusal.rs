@@ -5,6 +5,7 @@ use sightline_protocol::access::{
 };
 
 use crate::hook::Search;
+use sightline_base::escape::printable;
 
 /// Why something is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +71,16 @@ fn reason_of(denied: &DeniedOperand) -> String {
 
 /// Adds the names of other denied files to the reason for the first one.
 fn with_others(reason: String, command: &CommandAccess) -> String {
-    let paths = command.denied.iter().map(|denied| &*denied.path);
-    let others: Vec<&str> = paths.skip(1).filter(|path| !path.is_empty()).collect();
+    let paths = command
+        .denied
+        .iter()
+        .map(|denied| denied.path.trim_start_matches("./"));
+    let mut others: Vec<_> = paths
+        .filter(|path| !path.is_empty())
+        .map(printable)
+        .collect();
+    others.dedup();
+    others.drain(..others.len().min(1));
     let end = if others.len() > MAX_OTHERS {
         " and others."
     } else {
@@ -158,7 +167,7 @@ fn hidden(path: &str, rule: Option<&AccessRule>, reason: Option<&str>) -> String
         (None, _, Some(reason)) => format!(": {reason}"),
         (None, ..) => String::new(),
     };
-    format!("{path} is hidden from agents{why}{CONTINUE}")
+    format!("{} is hidden from agents{why}{CONTINUE}", printable(path))
 }
 
 #[cfg(test)]

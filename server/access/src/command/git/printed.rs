@@ -173,6 +173,9 @@ impl Git {
         let found = match self.kind(lists) {
             Kind::Nothing => Some(Vec::new()),
             Kind::Everything => return repository.everything(&[], false, true),
+            Kind::Changes(_) if self.diffs_folders(repository) => {
+                return repository.everything(&[], false, true);
+            }
             Kind::Matching => None,
             Kind::Uncommitted => {
                 let specs = [vec!["--".to_owned()], specs.clone()].concat();
@@ -199,18 +202,11 @@ impl Git {
             Kind::Tree => self.archived(repository),
             Kind::Grep => self.grep(judge, repository, lists),
             Kind::Changes(command) => self.question().and_then(|mut words| {
-                // The names in the tree of a folder are relative to it.
-                let is_folder = |word: &String| {
-                    object_path(word).is_some_and(|path| repository.dir.join(path).is_dir())
-                        && !word.ends_with(':')
-                };
                 if command[0] == "stash" && words.first().is_some_and(|word| has("show list", word))
                 {
                     words.remove(0);
                 }
-                let has_folder = command[0] == "diff" && words.iter().any(is_folder);
-                let changes = || repository.changes(&command, &words);
-                (!has_folder).then(changes)?
+                repository.changes(&command, &words)
             }),
         };
         found.or_else(all)
@@ -338,30 +334,57 @@ impl Git {
         repository.has_submodules() && (self.sets_submodules || self.words.iter().any(names_them))
     }
 
+    /// Returns whether it compares trees of folders, in which names are relative to the folder.
+    fn diffs_folders(&self, repository: &Repository) -> bool {
+        let texts = self.words.iter().map(Field::text);
+        self.subcommand == "diff"
+            && texts.take_while(|text| text != "--").any(|text| {
+                !text.ends_with(':')
+                    && object_path(&text).is_some_and(|path| repository.dir.join(path).is_dir())
+            })
+    }
+
     /// Returns how the command can leave out a file, at the end of its words.
     fn fix(&self, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
         let has_lines = self.words.iter().any(|word| word.text().starts_with("-L"));
-        if fix.at == 0 || !has(PATHSPECS, &self.subcommand) || has_lines {
+        let is_found = has(PATHSPECS, &self.subcommand) && !self.diffs_folders(repository);
+        if fix.at == 0 || !is_found || has_lines {
             return None;
         }
         // The first operand of `grep` is its pattern.
         let is_grep = self.subcommand == "grep" && !self.sets("-e -f");
-        let texts = self.words.iter().map(Field::text);
-        let operands = texts.filter(|text| text == "--" || !text.starts_with('-'));
-        let is_path = |text: String| {
-            self.subcommand == "ls-files"
+        let mut follows = false;
+        let is_path = |text: &String| {
+            let is_path = self.subcommand == "ls-files"
+                || follows
                 || text == "--"
                 || text.contains(['*', '?', '['])
                 || text.starts_with(":(")
-                || excludes(&text)
-                || repository.has_file(&text)
+                || excludes(text)
+                || repository.has_file(text);
+            follows |= text == "--";
+            is_path
         };
+        let texts = self.words.iter().map(Field::text);
+        let operands = texts.filter(|text| text == "--" || !text.starts_with('-'));
+        let paths: Vec<String> = operands
+            .skip(usize::from(is_grep))
+            .filter(is_path)
+            .collect();
+        // Without the only file, nothing would be left.
+        let mut named = paths.iter().filter(|text| *text != "--" && !excludes(text));
+        if let (Some(file), None) = (named.next(), named.next())
+            && !file.contains(['*', '?', '[', ':'])
+            && !repository.dir.join(file).is_dir()
+        {
+            return None;
+        }
         let is_at_top = repository.is_at_top();
         Some(Rc::new(Fix {
-            opening: match operands.skip(usize::from(is_grep)).any(is_path) {
-                true => "",
-                false if is_at_top || has("grep archive ls-files", &self.subcommand) => " -- .",
-                false => " -- :/",
+            opening: match paths.is_empty() {
+                false => "",
+                true if is_at_top || has("grep archive ls-files", &self.subcommand) => " -- .",
+                true => " -- :/",
             },
             exclusion: if is_at_top { AT_TOP } else { BELOW_TOP },
             base: Some(String::new()),
@@ -375,10 +398,14 @@ impl Git {
         let mut words = Vec::new();
         let mut is_path = false;
         for word in &self.words {
-            let text = word.known()?;
+            // A path that is not known may be any.
+            let any = || (is_path && !word.can_vanish()).then(|| ":/".to_owned());
+            let text = word.known().or_else(any)?;
             let name = text.split('=').next().unwrap_or(&text);
             is_path |= text == "--";
-            let is_unsafe = name.len() > 3 && UNSAFE.iter().any(|known| known.starts_with(name))
+            let is_unsafe = name.len() > 3
+                && name != "--text"
+                && UNSAFE.iter().any(|known| known.starts_with(name))
                 || self.subcommand == "grep"
                     && name.starts_with('-')
                     && letters(name).contains('O');
@@ -495,7 +522,8 @@ impl Git {
 
     /// Returns the pathspecs of the command.
     fn pathspecs(&self) -> Vec<String> {
-        let texts: Vec<String> = self.words.iter().filter_map(Field::known).collect();
+        let text = |word: &Field| word.known().unwrap_or_else(|| ":/".to_owned());
+        let texts: Vec<String> = self.words.iter().map(text).collect();
         if has("log whatchanged", &self.subcommand) && self.sets("-L") {
             // The files whose lines are printed.
             let is_value = |(at, text): &(usize, &String)| {

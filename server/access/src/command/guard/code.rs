@@ -52,14 +52,15 @@ impl Checker<'_> {
                 self.script(command, &mut state.clone());
             }
         }
-        let code = &with_joined_paths(code);
-        for name in names_in_code(program, code) {
-            // Words in a string are a command, if anything.
-            let is_string = |quote: &char| code.contains(&format!("{quote}{name}{quote}"));
-            // `q(…)`, `%w(…)`
-            let is_in = has("perl ruby", program) && code.contains(&format!("({name})"));
-            if runs || is_in || QUOTES.iter().any(is_string) {
-                self.guard_name(&name, code, state);
+        for code in &with_joined_paths(code) {
+            for name in names_in_code(program, code) {
+                // Words in a string are a command, if anything.
+                let is_string = |quote: &char| code.contains(&format!("{quote}{name}{quote}"));
+                // `q(…)`, `%w(…)`
+                let is_in = has("perl ruby", program) && code.contains(&format!("({name})"));
+                if runs || is_in || QUOTES.iter().any(is_string) {
+                    self.guard_name(&name, code, state);
+                }
             }
         }
     }

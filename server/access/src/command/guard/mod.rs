@@ -23,8 +23,7 @@ use super::{
     deny::pieces,
     expand::Field,
     find::Find,
-    programs::{self, Arguments, Use, has},
-    run::folders_of,
+    programs::{self, Arguments, Use, folders_of, has},
     scripts::names_in_code,
     syntax::DeniedName,
 };

@@ -135,6 +135,8 @@ fn protected_files_are_not_changed() {
         "find . -type f | grep key | head -1 | xargs truncate -s 0",
         "python3 -c \"shutil.rmtree('conf')\"",
         "python3 -c \"(Path('conf') / 'key.json').unlink()\"",
+        "python3 -c \"d = Path('docs'); d = here(); (d / 'conf/key.json').rename('x')\"",
+        "git -C conf log --output=key.json -1",
         "python3 -c \"subprocess.run(['rm', 'conf/key.json'])\"",
         "ruby -i -ne 'puts 1' conf/key.json",
         "ls conf | xargs -I{} rm conf/{}",

@@ -1,6 +1,6 @@
 //! Splits the words of a command into options and operands.
 
-use std::{iter::Peekable, ops::Range};
+use std::{iter::Peekable, ops::Range, path::PathBuf};
 
 use super::{
     super::expand::{Field, Unit},
@@ -12,6 +12,10 @@ const WITH_VALUES: &str = "texts values tree_values outputs code recursive shows
 /// Fields of a row with options that may be abbreviated.
 const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
                        shows_hidden extracts never";
+
+/// Options that set the working directory.
+const FOLDER_OPTIONS: &str =
+    "-C --directory --cwd --chdir -chdir --work-tree --git-dir --prefix -WorkingDirectory";
 
 /// Operands among which a subcommand may be: `az storage blob upload-batch`.
 const MAX_VERBS: usize = 3;
@@ -241,7 +245,10 @@ impl Arguments {
             } else if has(program.get("lists"), &name) {
                 self.options.push((name.clone(), None));
                 self.take_list(&name, words);
-            } else if let Some(kind) = kind.filter(|_| !has(program.get("numbers"), &name)) {
+            } else if has(program.get("numbers"), &name) {
+                words.next_if(is_number);
+                self.options.push((name, None));
+            } else if let Some(kind) = kind {
                 self.take_value(name, kind, words);
             } else {
                 self.options.push((name, None));
@@ -255,8 +262,7 @@ impl Arguments {
                 self.take_list(&name, words);
             }
             if has(program.get("numbers"), &name) {
-                let next_is_number = |word: &&Field| word.text().parse::<i64>().is_ok();
-                if rest.units.is_empty() && words.next_if(next_is_number).is_none() {
+                if rest.units.is_empty() && words.next_if(is_number).is_none() {
                     self.options.push((name, None));
                     return;
                 }
@@ -303,6 +309,12 @@ impl Arguments {
         self.options.push((name, value.map(Field::text)));
         self.uses.extend(value.map(|value| (value.clone(), kind)));
     }
+}
+
+fn is_number(word: &&Field) -> bool {
+    let text = word.text();
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns whether a word with one dash is one option: `-name`, not `-n -a -m -e`.
@@ -363,4 +375,37 @@ fn full_name(program: &Program, given: &str) -> String {
         names.find(|name| given.len() >= shortest && name.starts_with(given))
     };
     found.unwrap_or(given).to_owned()
+}
+
+/// Returns the folders that options of a command change to.
+pub(in crate::command) fn option_folders(words: &[Field]) -> Vec<String> {
+    let name = words.first().map(|word| program_name(&word.text()));
+    let row = row(&name.unwrap_or_default(), None);
+    // `grep -C 3`
+    let is_other = |option| row.is_some_and(|row| has(row.get("numbers"), option));
+    let mut folders = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let text = word.text();
+        let options = FOLDER_OPTIONS.split_ascii_whitespace();
+        let named = options
+            .filter(|option| !is_other(option))
+            .find_map(|option| {
+                let rest = text.strip_prefix(option)?;
+                match rest.strip_prefix('=') {
+                    Some(_) => Some(word.skip(option.len() + 1)),
+                    None if rest.is_empty() => words.get(at + 1).cloned(),
+                    None => (option == "-C").then(|| word.skip(option.len())),
+                }
+            });
+        let slashed = named.as_ref().and_then(Field::slashed);
+        folders.extend(named.iter().chain(&slashed).map(Field::text));
+    }
+    folders
+}
+
+/// Returns the folders in which a program finds its operands: those of its options, and the current ones.
+pub(in crate::command) fn folders_of(words: &[Field], dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let folders = option_folders(words).into_iter();
+    let folders = folders.flat_map(|folder| dirs.iter().map(move |dir| dir.join(&folder)));
+    folders.chain(dirs.iter().cloned()).collect()
 }

@@ -1,11 +1,11 @@
 //! Code that reads what it finds in folders: `for name in os.listdir('.'): print(open(name).read())`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::command::{
     Checker,
     programs::{COMMAND_LANGUAGES, is_listed},
-    scripts::{names_in_code, with_joined_paths},
+    scripts::{QUOTES, names_in_code, with_joined_paths},
     tree::{Entry, Search, Visit, search},
 };
 use crate::gitignore::glob::{Case, Matcher, NoGlob, Subject, Syntax};
@@ -41,15 +41,20 @@ impl Checker<'_> {
         if !reads {
             return;
         }
-        let strings = code.split(['\'', '"', '`']);
+        let joined = with_joined_paths(code);
+        let strings = joined.iter().flat_map(|it| it.split(QUOTES));
         let strings: Vec<&str> = strings
             .filter(|it| it.starts_with('.') || it.contains('*'))
             .collect();
-        let names = names_in_code(program, &with_joined_paths(code));
+        let names: Vec<String> = joined
+            .iter()
+            .flat_map(|it| names_in_code(program, it))
+            .collect();
         let is_string = |name: &str| {
-            ["'", "\"", "`"]
+            let quoted = QUOTES.map(|quote| format!("{quote}{name}{quote}"));
+            quoted
                 .iter()
-                .any(|it| code.contains(&format!("{it}{name}{it}")))
+                .any(|it| joined.iter().any(|code| code.contains(it)))
         };
         let exists = |name: &str| dirs.iter().any(|dir| dir.join(name).exists());
         let mut roots: Vec<String> = Vec::new();
@@ -64,12 +69,17 @@ impl Checker<'_> {
                     .take_while(|part| !part.contains(['*', '?', '[', '{']));
                 let fixed = fixed.collect::<Vec<_>>().join("/");
                 if !fixed.is_empty() && name.contains('/') {
-                    roots.push(fixed);
+                    roots.extend([fixed.trim_start_matches('/').to_owned(), fixed]);
                 }
                 let (start, rest) = last.split_once('{').unwrap_or((last, ""));
                 let (middle, end) = rest.split_once('}').unwrap_or((rest, ""));
+                let above = folder.trim_start_matches("./").trim_start_matches('/');
+                let above = match above.contains(['*', '?', '[']) && !above.contains('{') {
+                    true => format!("{above}/"),
+                    false => String::new(),
+                };
                 let all = middle.split(',').map(|part| format!("{start}{part}{end}"));
-                patterns.extend(all.map(|pattern| pattern.replace("**", "*")));
+                patterns.extend(all.map(|last| above.clone() + &last.replace("**", "*")));
             } else if is_extension && name[1..].bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 patterns.push(format!("*{name}"));
             } else if !(is_command || name == "." && has(DOTS) || name == "/") {
@@ -90,22 +100,22 @@ impl Checker<'_> {
         let syntax = Syntax::git(Case::Sensitive);
         let matchers = patterns
             .iter()
-            .map(|it| syntax.matcher(it.as_bytes(), Subject::Name));
+            .map(|it| syntax.matcher(it.as_bytes(), Subject::Path));
         let matchers: Vec<Result<Matcher, NoGlob>> = matchers.collect();
         // The matches of a pattern over a size limit are unknown.
-        let matches = |name: &str| {
+        let matches = |text: &str| {
             matchers.iter().any(|matcher| match matcher {
-                Ok(matcher) => matcher.is_match(name.as_bytes()),
+                Ok(matcher) => matcher.is_match(text.as_bytes()),
                 Err(why) => matches!(why, NoGlob::TooLarge),
             })
         };
-        let is_deep = has(DEEP);
+        let is_deep = has(DEEP) || patterns.iter().any(|pattern| pattern.contains('/'));
         let visit = |entry: &Entry<'_>| {
-            let name = Path::new(entry.path)
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy();
-            let is_used = patterns.is_empty() || matches(&name);
+            let starts = entry.path.match_indices('/').map(|(at, _)| at + 1);
+            let is_used = patterns.is_empty()
+                || std::iter::once(0)
+                    .chain(starts)
+                    .any(|at| matches(&entry.path[at..]));
             Visit {
                 uses: is_used,
                 is_wanted: false,

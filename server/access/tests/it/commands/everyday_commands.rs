@@ -1,6 +1,9 @@
 //! Checks everyday commands, which read no denied file.
 
-use super::command_readers::{assert_all_allowed, untracked};
+use super::{
+    command_readers::{assert_all_allowed, untracked},
+    workspace,
+};
 
 /// Everyday commands.
 const EVERYDAY: &[&str] = &[
@@ -175,5 +178,28 @@ fn displayed_commands_name_no_denied_file() {
     }
     for command in ["grep -r KEY .", "tar czf x.tgz .", "git show"] {
         assert!(workspace.view.may_show_command(command), "{command}");
+    }
+}
+
+/// The rule names the whole path: no part of it alone is denied.
+#[test]
+fn paths_that_code_joins_are_judged() {
+    let workspace = workspace();
+    for code in [
+        "d = Path('conf'); print((d / 'inner.txt').read_text())",
+        "d = Path('conf'); print(d.joinpath('inner.txt').read_text())",
+        "d = 'conf'; print(open(d + '/inner.txt').read())",
+        "d = 'conf'; print(open(f'{d}/inner.txt').read())",
+        "d = 'conf'; print(open(os.path.join(d, 'inner.txt')).read())",
+        "print(open(os.path.join('.', 'conf', 'inner.txt')).read())",
+        "a = 'conf'; b = f'{a}/inner.txt'; c = Path(a) / 'x'; print(open(b).read())",
+        "print(open('conf/' + 'inner.txt').read())",
+        "const dir = 'conf'; console.log(fs.readFileSync(`${dir}/inner.txt`))",
+    ] {
+        let script = format!("node <<'EOF'\n{code}\nEOF");
+        let answer = workspace.view.check_command(&script);
+        assert!(answer.denied[0].path.ends_with("conf/inner.txt"), "{code}");
+        let other = script.replace("inner", "outer");
+        assert!(workspace.view.check_command(&other).allowed, "{code}");
     }
 }
