@@ -11,8 +11,9 @@ use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
     Checker, State,
-    expand::{Field, Unit},
+    expand::{Field, Unit, literal},
     find::Find,
+    parse,
     programs::{self, Arguments, Program, Use, row},
     syntax::{DeniedName, Exclusion, Fix},
     tree::Operand,
@@ -35,10 +36,24 @@ impl Checker<'_> {
         }
         for start in [0, text.find(['=', ':']).map_or(0, |at| at + 1)] {
             let command = text[start..].trim_start_matches([' ', '|', '!', '-', '@', '+']);
-            if programs::starts_with_command(command) {
-                self.script(command, &mut state.clone());
-                return;
+            if !programs::starts_with_command(command) {
+                continue;
             }
+            if parse::parse(command, 0).is_ok() {
+                self.script(command, &mut state.clone());
+            } else {
+                // No shell runs it as a whole: `{ ...a, x: "y" }` of JavaScript.
+                self.use_words("a command", command, state);
+            }
+            return;
+        }
+    }
+
+    /// Checks the words of a text that is no script.
+    pub(super) fn use_words(&mut self, program: &str, text: &str, state: &State) {
+        let ends = |c: char| c.is_whitespace() || "(){}[];,\"'`|&=<>".contains(c);
+        for word in text.split(ends).filter(|word| !word.is_empty()) {
+            self.use_field(&literal(word, false), Use::Read, program, state);
         }
     }
 

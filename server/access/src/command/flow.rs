@@ -284,7 +284,10 @@ impl Checker<'_> {
         }
         let lists = state.is_consumed;
         let last = words.iter().map(|word| word.span.end).max().unwrap_or(0);
-        let fix = self.place.as_ref().map(|place| Fix {
+        // `xargs` adds words at the end.
+        let is_written = words.iter().all(|word| !word.span.is_empty());
+        let place = self.place.as_ref().filter(|_| is_written);
+        let fix = place.map(|place| Fix {
             at: last,
             quotes: place.quotes.clone(),
             ..Fix::default()
@@ -414,6 +417,9 @@ impl Checker<'_> {
     pub(super) fn change_dir(&mut self, name: &str, words: &[Field], state: &mut State) {
         if matches!(name, "popd" | "pop-location") {
             state.enter(None);
+            return;
+        }
+        if name == "pushd" && words.iter().any(|word| word.text() == "-n") {
             return;
         }
         // Several ones are values of the same word.

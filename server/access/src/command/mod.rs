@@ -53,7 +53,7 @@ const MAX_SCRIPTS: usize = 200;
 /// the stack.
 const MAX_NESTING: usize = 64;
 /// Maximum possible working directories.
-const MAX_DIRS: usize = 32;
+const MAX_DIRS: usize = 128;
 
 /// Programs that assign their operands to variables.
 pub(super) const DECLARATIONS: &str = "export declare typeset local readonly alias";
@@ -291,7 +291,8 @@ impl<'a> Checker<'a> {
     fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
         let mut output = Output::default();
         let outer = std::mem::take(&mut state.left);
-        let mut start = state.dirs.clone();
+        let first = state.dirs.clone();
+        let mut start = first.clone();
         // Of commands that `&&` and `||` join: whether the next one may not run, and others after it do.
         let (mut may_skip, mut is_expected, mut has_or) = (false, true, false);
         let mut joins = false;
@@ -306,6 +307,7 @@ impl<'a> Checker<'a> {
                     state.settle();
                 }
                 Command::Background => state.add_dirs(start.clone()),
+                Command::Branch => state.add_dirs(first.clone()),
                 _ => {
                     if !joins {
                         state.settle();
@@ -358,7 +360,7 @@ impl<'a> Checker<'a> {
     fn nested_command(&mut self, command: &Command, state: &mut State) -> Output {
         match command {
             Command::Simple(simple) => self.simple(simple, state),
-            Command::And | Command::Or | Command::Background => Output::default(),
+            Command::And | Command::Or | Command::Background | Command::Branch => Output::default(),
             Command::Pipeline(stages) => {
                 let mut passed = state.stdin.clone();
                 for (at, command) in stages.iter().enumerate() {
@@ -393,7 +395,11 @@ impl<'a> Checker<'a> {
                 let fields = self.expand_words(words, state);
                 let values = self.listed_values(fields, state);
                 state.assign(name, values);
-                self.redirected(redirects, state, |checker, state| checker.list(body, state))
+                let dirs = state.dirs.clone();
+                let output =
+                    self.redirected(redirects, state, |checker, state| checker.list(body, state));
+                state.add_dirs(dirs);
+                output
             }
             Command::Test(words) => {
                 let fields = self.expand_words(words, state);
@@ -525,9 +531,8 @@ impl<'a> Checker<'a> {
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
             // A program may read files named in its environment.
-            let is_declaration = words
-                .first()
-                .is_some_and(|word| has(DECLARATIONS, &word.text()));
+            let first = words.first().map(Field::text).unwrap_or_default();
+            let is_declaration = has(DECLARATIONS, &first) && first != "export";
             for field in fields
                 .iter()
                 .filter(|_| !words.is_empty() && !is_declaration)

@@ -199,6 +199,9 @@ impl<'a> Parser<'a> {
                     if SEPARATORS.contains(&word) {
                         self.at += word.len();
                         is_negated |= word == "!";
+                        if matches!(word, "else" | "elif") {
+                            commands.push(Command::Branch);
+                        }
                         continue;
                     }
                     let before = self.at;
@@ -401,6 +404,7 @@ impl<'a> Parser<'a> {
                     Some(_) => tests.push(self.word()?),
                 }
             }
+            body.push(Command::Branch);
             // `;;` is optional after the last commands.
             body.extend(self.compound("", &[";;", "esac"])?);
             if self.text[..self.at].ends_with("esac") {

@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 
 use super::{
     Checker, State,
-    expand::{DECODED, Field, Output, literal},
+    expand::{DECODED, Field, Output},
     judge::Writes,
     parse,
     programs::{self, COMMAND_LANGUAGES, Use, has, is_listed},
@@ -24,6 +24,8 @@ const MAX_REMOVED: usize = 8;
 const MAX_ARGUMENTS: usize = 1000;
 /// Maximum variables of code that begin with the value of another one.
 const MAX_VARIABLES: usize = 4;
+/// Maximum nesting of calls in the arguments of `join`.
+const MAX_CALLS: usize = 5;
 /// Maximum parts of a path that `join` gets, but one.
 const MAX_PARTS: usize = 6;
 /// Places of the standard input.
@@ -158,10 +160,7 @@ impl Checker<'_> {
             return self.script(text, state);
         }
         self.read_items(text, state);
-        let ends = |c: char| c.is_whitespace() || "(){}[];,\"'`|&=<>".contains(c);
-        for word in text.split(ends).filter(|word| !word.is_empty()) {
-            self.use_field(&literal(word, false), Use::Read, name, state);
-        }
+        self.use_words(name, text, state);
         Output::default()
     }
 
@@ -270,7 +269,21 @@ impl Checker<'_> {
             names.extend(joined.iter().flat_map(|it| names_in_code(program, it)));
             // `__DIR__ . '/x'`, `process.cwd() + '/x'`
             let joined = |name: &String| Some(name.strip_prefix('/')?.to_owned());
-            names.extend(names.iter().filter_map(joined).collect::<Vec<_>>());
+            // `require('./keys')`
+            let module = |name: &String| [".js", ".json", ".ts"].map(|end| format!("{name}{end}"));
+            let modules = names
+                .iter()
+                .filter(|name| name.starts_with("./") || name.starts_with("../"));
+            let modules = modules
+                .flat_map(module)
+                .filter(|name| self.judge.exists(name, dirs));
+            names.extend(
+                names
+                    .iter()
+                    .filter_map(joined)
+                    .chain(modules)
+                    .collect::<Vec<_>>(),
+            );
             // Commands that it runs may change what it reads.
             for name in names.iter().cloned().chain(lists_of_words(code)) {
                 self.embedded(&name, state);
@@ -376,13 +389,17 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
 /// `join('a', 'b')` become `'a/b'`. In the last one, variables have their values.
 pub(super) fn with_joined_paths(code: &str) -> Vec<String> {
     let between = |gap: &str| QUOTES.map(|quote| format!("{quote}{gap}{quote}")).join("|");
+    // Calls in the first arguments.
+    let nested = (0..MAX_CALLS).fold("[^()]*".to_owned(), |inner, _| {
+        format!(r"(?:[^()]|\({inner}\))*")
+    });
     let patterns = [
         ASSIGNED.to_owned(),
         JOINED.to_owned(),
         between(r"\s*\+\s*"),
         format!(r"([\w.*-])(?:{})", between(r"[)\s]*/\s*")),
         format!(
-            r"(join\((?:[^()]|\([^()]*\))*?[\w.*-])(?:{})",
+            r"((?:join|joinpath|Path|resolve)\(\(?{nested}?[\w.*-])(?:{})",
             between(r"\s*,\s*")
         ),
     ];

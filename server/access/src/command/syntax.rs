@@ -19,6 +19,8 @@ pub(super) enum Command {
     Or,
     /// `&` after commands, which run in a subshell.
     Background,
+    /// Another branch of a condition begins.
+    Branch,
     /// Stages of a pipeline. Each runs in a subshell.
     Pipeline(Vec<Command>),
     /// A compound command: a list, and its redirections.

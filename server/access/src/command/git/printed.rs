@@ -1,6 +1,10 @@
 //! What a git command prints: the denied files among the names that git gives for the same arguments.
 
-use std::{path::PathBuf, rc::Rc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use super::{
     super::{
@@ -126,6 +130,40 @@ impl Git {
         dirs.retain(|dir| !self.selection.is_empty() || top_of(dir).is_some());
         // The command line may make a repository there.
         let is_made = dirs.len() < count && !changes.commands.is_empty() && !lists;
+        let tops: BTreeSet<PathBuf> = dirs.iter().filter_map(|dir| top_of(dir)).collect();
+        let at = self.words.iter().position(|word| word.text() == "--");
+        let mut words = self.words[..at.unwrap_or(self.words.len())].to_vec();
+        // These mean the same in each folder.
+        let is_path =
+            |text: &str| text.contains(':') || dirs.iter().any(|dir| dir.join(text).exists());
+        let are_same = words
+            .iter()
+            .all(|word| word.known().is_some_and(|text| !is_path(&text)));
+        if let (true, Some(top), 1) = (dirs.len() > MAX_DIRS, tops.first(), tops.len())
+            && self.selection.is_empty()
+            && are_same
+        {
+            // All that the command prints in the folders of one repository.
+            let specs = self.pathspecs();
+            if at.is_some() && specs.iter().all(|spec| !spec.starts_with(':')) {
+                words.push(Field::quoted("--"));
+                let below = |dir: &PathBuf| {
+                    dir.strip_prefix(top)
+                        .map(Path::to_path_buf)
+                        .unwrap_or_default()
+                };
+                let paths = dirs
+                    .iter()
+                    .flat_map(|dir| specs.iter().map(move |spec| below(dir).join(spec)));
+                words.extend(paths.map(|path| Field::quoted(&path.to_string_lossy())));
+            }
+            let whole = Self {
+                words,
+                folders: Vec::new(),
+                ..self.clone()
+            };
+            return whole.printed(judge, std::slice::from_ref(top), lists, None, changes);
+        }
         printed.is_unknown = dirs.len() > MAX_DIRS || self.is_elsewhere || is_made;
         if printed.is_unknown {
             return printed;
@@ -264,6 +302,9 @@ impl Git {
                 revisions.push(text.clone());
             }
         }
+        if needs_pattern && !specs.is_empty() {
+            options.extend(["-e".to_owned(), specs.remove(0)]);
+        }
         let searches_all = !revisions.is_empty() || self.sets("--cached --untracked");
         let mut denied = Vec::new();
         if !searches_all {
@@ -399,7 +440,8 @@ impl Git {
         let mut is_path = false;
         for word in &self.words {
             // A path that is not known may be any.
-            let any = || (is_path && !word.can_vanish()).then(|| ":/".to_owned());
+            let is_known = self.subcommand == "grep" || word.can_vanish();
+            let any = || (is_path && !is_known).then(|| ":/".to_owned());
             let text = word.known().or_else(any)?;
             let name = text.split('=').next().unwrap_or(&text);
             is_path |= text == "--";

@@ -314,7 +314,7 @@ impl Arguments {
 fn is_number(word: &&Field) -> bool {
     let text = word.text();
     let digits = text.strip_prefix('-').unwrap_or(&text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    word.has_unknown() || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns whether a word with one dash is one option: `-name`, not `-n -a -m -e`.

@@ -233,6 +233,7 @@ const NOT_FIXED: &[&str] = &[
     "ag -a --hidden --ignore .env = services",
     "git diff HEAD~1 -- .env",
     "git diff HEAD~1:services HEAD:services --",
+    "git log --format=%h | xargs -n1 git show",
     "git log -p -- services/api/.env",
     "git stash show -p",
     "git stash list -p",

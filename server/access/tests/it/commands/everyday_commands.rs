@@ -194,6 +194,9 @@ fn paths_that_code_joins_are_judged() {
         "print(open(os.path.join('.', 'conf', 'inner.txt')).read())",
         "a = 'conf'; b = f'{a}/inner.txt'; c = Path(a) / 'x'; print(open(b).read())",
         "print(open('conf/' + 'inner.txt').read())",
+        "print(open('/'.join(('conf', 'inner.txt'))).read())",
+        "print(Path('conf', 'inner.txt').read_text())",
+        "print(open(os.path.join(dirname(dirname(os.path.abspath(f()))), 'conf', 'inner.txt')).read())",
         "const dir = 'conf'; console.log(fs.readFileSync(`${dir}/inner.txt`))",
     ] {
         let script = format!("node <<'EOF'\n{code}\nEOF");
