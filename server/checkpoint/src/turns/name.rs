@@ -32,11 +32,11 @@ impl TurnName {
                     '_'
                 }
             })
-            .take(MAX_AGENT)
             .collect();
         if !agent.starts_with(|c: char| c.is_ascii_alphabetic()) {
             agent.insert_str(0, "agent_");
         }
+        agent.truncate(MAX_AGENT);
         Self {
             agent,
             session,
@@ -105,6 +105,8 @@ mod tests {
         }
         assert_eq!(TurnName::new("Käte 2", 1, 2).to_string(), "k_te_2-1.2");
         assert_eq!(TurnName::new("", 1, 2).to_string(), "agent_-1.2");
+        let long = TurnName::new(&"7".repeat(40), 1, 2).to_string();
+        assert_eq!(long.parse::<TurnName>().unwrap().to_string(), long);
         for wrong in [
             "",
             "claude",
