@@ -277,13 +277,9 @@ impl Checker<'_> {
             let modules = modules
                 .flat_map(module)
                 .filter(|name| self.judge.exists(name, dirs));
-            names.extend(
-                names
-                    .iter()
-                    .filter_map(joined)
-                    .chain(modules)
-                    .collect::<Vec<_>>(),
-            );
+            let others = names.iter().filter_map(joined).chain(modules);
+            let others: Vec<String> = others.collect();
+            names.extend(others);
             // Commands that it runs may change what it reads.
             for name in names.iter().cloned().chain(lists_of_words(code)) {
                 self.embedded(&name, state);
@@ -403,15 +399,9 @@ pub(super) fn with_joined_paths(code: &str) -> Vec<String> {
             between(r"\s*,\s*")
         ),
     ];
-    let regexes = patterns.map(|pattern| Regex::new(&pattern).ok());
-    let [
-        Some(assigned),
-        Some(joined),
-        Some(added),
-        Some(divided),
-        Some(call),
-    ] = &regexes
-    else {
+    let regexes = patterns.iter().filter_map(|it| Regex::new(it).ok());
+    let regexes: Vec<Regex> = regexes.collect();
+    let [assigned, joined, added, divided, call] = &regexes[..] else {
         return vec![code.to_owned()];
     };
     let join = |code: &str| {

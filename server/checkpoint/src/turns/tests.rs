@@ -256,7 +256,7 @@ impl Scratch {
         let content = fs::read(self.folder.path().join("ws").join(name)).unwrap();
         let cancel = Cancel::default();
         let blamed = self.job(&cancel, |job| self.checkpoints.blame(job, &path, &content));
-        let who = |line: BlameLine| match line.by {
+        let author = |line: BlameLine| match line.by {
             BlameAuthor::Agent => {
                 assert_eq!(line.agent.as_deref(), Some("claude"));
                 assert_eq!(line.turn.is_none(), line.turns.len() > 1);
@@ -268,7 +268,7 @@ impl Scratch {
                 "?".to_owned()
             }
         };
-        blamed.unwrap().into_iter().map(who).collect()
+        blamed.unwrap().into_iter().map(author).collect()
     }
 
     fn create(&self) -> Oid {

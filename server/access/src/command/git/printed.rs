@@ -10,7 +10,7 @@ use super::{
     super::{
         expand::Field,
         judge::Judge,
-        programs::has,
+        programs::{self, has},
         syntax::{DeniedName, Exclusion, Fix},
     },
     Changes, Git, MAX_DIRS,
@@ -438,13 +438,17 @@ impl Git {
     fn question(&self) -> Option<Vec<String>> {
         let mut words = Vec::new();
         let mut is_path = false;
+        let row = programs::row("git", Some(&self.subcommand));
+        let mut before = String::new();
         for word in &self.words {
             // A path that is not known may be any.
             let is_known = self.subcommand == "grep" || word.can_vanish();
             let any = || (is_path && !is_known).then(|| ":/".to_owned());
             let text = word.known().or_else(any)?;
             let name = text.split('=').next().unwrap_or(&text);
-            is_path |= text == "--";
+            // Not in `log -S --`.
+            is_path |= text == "--" && !row.is_some_and(|row| has(row.get("texts"), &before));
+            before.clone_from(&text);
             let is_unsafe = name.len() > 3
                 && name != "--text"
                 && UNSAFE.iter().any(|known| known.starts_with(name))

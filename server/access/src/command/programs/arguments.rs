@@ -311,10 +311,12 @@ impl Arguments {
     }
 }
 
+/// Returns whether a word is a number, or one that is not known.
 fn is_number(word: &&Field) -> bool {
+    let is_unknown = word.has_unknown() && word.names.is_empty() && word.file.is_none();
     let text = word.text();
     let digits = text.strip_prefix('-').unwrap_or(&text);
-    word.has_unknown() || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    is_unknown || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns whether a word with one dash is one option: `-name`, not `-n -a -m -e`.

@@ -531,6 +531,7 @@ fn contents_named_by_their_id_are_refused() {
             "git show :/first",
             "git grep -n -- KEY",
             "git grep -n -- \"$pattern\"",
+            "git log -p -1 -S -- \"$commit\"",
             "for d in a b c d e; do (cd $d && git show HEAD -- ..); done",
             "for d in a b c d e src; do (cd $d && git show HEAD main.rs); done",
             &format!("git diff {} {blob}", id("HEAD:src/main.rs")),
