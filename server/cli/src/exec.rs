@@ -18,7 +18,14 @@ use sightline_base::{
     escape::one_line,
     path::{Root, Roots},
 };
-use sightline_engine::{error::Error, session::Snapshot, settings::config_file};
+use sightline_engine::{
+    error::Error,
+    session::Snapshot,
+    settings::{
+        config_file,
+        visible_to::{are_visible_to, is_line_visible_to},
+    },
+};
 use sightline_ipc::{self as ipc, client::Reply};
 use sightline_protocol::{
     access::HiddenPathsParams, error::ErrorKind, method::HiddenPaths, settings::AgentCommands,
@@ -132,8 +139,8 @@ fn prepare_agent_line(agent: &AgentLine) -> Result<Command, Error> {
     let program = Program::new(env::args_os().next().unwrap_or_default().to_string_lossy());
     let words = [agent_shell(), "-c".into(), agent.line.clone()];
     let is_visible = || {
-        let words = agent.command.as_deref().and_then(simple_words);
-        words.is_some_and(|words| starts_with_entry(&settings.visible_to, &words))
+        let line = agent.command.as_deref();
+        line.is_some_and(|line| is_line_visible_to(&settings.visible_to, line))
     };
     // Hooks read denied files to find their contents in texts.
     if settings.commands == AgentCommands::Check || program.is_own_line(&text) || is_visible() {
@@ -313,32 +320,17 @@ pub(super) fn execute(_: &mut Command) -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 
-/// Returns whether the words start with those of an entry of `access.visibleTo`. A command line
-/// must be one simple command without quotes.
+/// Returns whether the user's settings show denied files to a command.
 fn is_visible_to(entries: &[String], words: &[OsString]) -> bool {
-    let words: Option<Vec<&str>> = match words {
-        [shell, option, line] if shell == OsStr::new("sh") && option == OsStr::new("-c") => {
-            line.to_str().and_then(simple_words)
+    match words {
+        [shell, option, line] if shell == OsStr::new("sh") && option == OsStr::new("-c") => line
+            .to_str()
+            .is_some_and(|line| is_line_visible_to(entries, line)),
+        words => {
+            let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
+            words.is_some_and(|words| are_visible_to(entries, &words))
         }
-        words => words.iter().map(|word| word.to_str()).collect(),
-    };
-    words.is_some_and(|words| starts_with_entry(entries, &words))
-}
-
-fn starts_with_entry(entries: &[String], words: &[&str]) -> bool {
-    let mut entries = entries
-        .iter()
-        .map(|entry| entry.split_whitespace().collect::<Vec<_>>());
-    entries.any(|entry| !entry.is_empty() && words.starts_with(&entry))
-}
-
-/// Splits a line that every shell splits at its blanks and nowhere else: without quotes, lists,
-/// pipes, substitutions, redirections and patterns.
-fn simple_words(line: &str) -> Option<Vec<&str>> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" _-./:=@%+,".contains(&byte);
-    line.bytes()
-        .all(is_plain)
-        .then(|| line.split(' ').filter(|word| !word.is_empty()).collect())
+    }
 }
 
 #[cfg(test)]
@@ -366,33 +358,5 @@ mod tests {
             assert_eq!(user_command(&line(command)), found, "{command}");
         }
         assert_eq!(user_command("npm run dev"), None);
-    }
-
-    #[test]
-    fn only_simple_commands_are_visible_to() {
-        assert_eq!(
-            simple_words("npm  run dev -- --port=3000").map(|words| words.len()),
-            Some(5)
-        );
-        for line in [
-            "npm run dev; cat .env",
-            "npm run dev | tee x",
-            "npm run dev && cat .env",
-            "npm run dev\ncat .env",
-            "npm run dev $(cat .env)",
-            "npm run dev `cat .env`",
-            "npm run dev < .env",
-            "npm run dev &",
-            "npm run 'dev'",
-            "npm run dev *",
-            "npm run dev {a,b}",
-            "npm run dev ~",
-            "(npm run dev)",
-            "npm run dev # x",
-            "! npm run dev",
-            "npm run dev\\ncat",
-        ] {
-            assert_eq!(simple_words(line), None, "{line}");
-        }
     }
 }

@@ -13,6 +13,7 @@ pub mod sources;
 #[cfg(test)]
 mod tests;
 pub mod values;
+pub mod visible_to;
 
 use std::{
     fmt::{self, Display, Formatter},

@@ -47,17 +47,22 @@ fn with_identity(command: &mut Command) {
     }
 }
 
-/// Prepares `sightline exec`, without configuration of the user.
-fn exec(workspace: &Workspace) -> Command {
+/// Prepares the program, with the home directory and configuration in the workspace.
+fn at_home(workspace: &Workspace) -> Command {
     let mut command = program();
-    with_identity(&mut command);
     command
-        .arg("exec")
         .current_dir(workspace.root())
         .env("HOME", workspace.path("home"))
         .env("XDG_CONFIG_HOME", workspace.path("home/config"))
         .env("XDG_DATA_HOME", workspace.data())
         .stdin(Stdio::null());
+    command
+}
+
+fn exec(workspace: &Workspace) -> Command {
+    let mut command = at_home(workspace);
+    with_identity(&mut command);
+    command.arg("exec");
     command
 }
 
@@ -67,16 +72,11 @@ fn shell(workspace: &Workspace, line: &str) -> Output {
 
 /// Starts the program as opencode starts its shell.
 fn as_shell(workspace: &Workspace, arguments: &[&str]) -> Output {
-    let mut command = program();
+    let mut command = at_home(workspace);
     command
         .args(arguments)
-        .current_dir(workspace.root())
         .env("SHELL", "/bin/sh")
-        .env("OPENCODE_TERMINAL", "1")
-        .env("HOME", workspace.path("home"))
-        .env("XDG_CONFIG_HOME", workspace.path("home/config"))
-        .env("XDG_DATA_HOME", workspace.data())
-        .stdin(Stdio::null());
+        .env("OPENCODE_TERMINAL", "1");
     command.output().unwrap()
 }
 
@@ -512,6 +512,12 @@ fn commands_of_the_users_list_see_their_files() {
             let shown = text(&output);
             assert_eq!(shown.contains(SECRET), is_visible, "{line}: {shown}");
         }
+        // The check of commands has the same answer.
+        let check = at_home(&workspace)
+            .args(["access", "--command", line])
+            .output()
+            .unwrap();
+        assert_eq!(check.status.success(), is_visible, "{line}: {check:?}");
     }
     // Not from a project.
     fs::rename(&config, workspace.path(".sightline.toml")).unwrap();

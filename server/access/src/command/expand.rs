@@ -259,8 +259,8 @@ impl Field {
         pattern.into_bytes()
     }
 
-    /// Returns the texts that could be a path: the text, and if a part is unknown, the text after
-    /// it and a path below a known folder.
+    /// Returns the texts that could be a path: the text, and if a part is unknown, the text without
+    /// it, the text after it and a path below a known folder.
     pub(super) fn paths(&self) -> Vec<String> {
         let is_unknown = |unit: &Unit| matches!(unit, Unit::Unknown { .. });
         let mut paths = Vec::new();
@@ -269,6 +269,7 @@ impl Field {
             Some(last) => {
                 let rest = self.skip(last + 1).text();
                 paths.push(rest.trim_start_matches('/').to_owned());
+                paths.push(self.text());
                 let filled = self.units.iter().map(|unit| match unit {
                     Unit::Plain(c) | Unit::Quoted(c) => *c,
                     Unit::Unknown { .. } => '*',

@@ -309,10 +309,10 @@ impl Checker<'_> {
                 && !self.judge.writes_any(),
             ..Output::default()
         };
-        if git.subcommand == "rev-parse" && git.rest().any(|word| word.text() == "--show-toplevel")
+        if git.rest().any(|word| word.text() == "--show-toplevel")
+            || self.changes.commands.is_empty() && !self.judge.writes_any()
         {
-            let top = git.top(&dirs);
-            output.text = top.map(|top| top.to_string_lossy().into_owned());
+            output.text = git.revisions(&dirs);
         }
         self.judge.copied.extend(git.copied(&dirs));
         if !git.only_reads() {
@@ -391,7 +391,12 @@ impl Checker<'_> {
             None => (!text.starts_with('-')).then_some(text),
         });
         let end = if is_pattern { "" } else { "*" };
+        let mut patterns: Vec<String> = patterns.collect();
+        if patterns.is_empty() && words.iter().any(|word| word.text() == "-f") {
+            patterns.extend(["", "."].map(str::to_owned));
+        }
         let patterns: Vec<Field> = patterns
+            .iter()
             .map(|pattern| literal(&format!("{pattern}{end}"), false))
             .collect();
         self.print("printf", &patterns, &mut state.clone())

@@ -26,6 +26,8 @@ use sightline_base::path::AbsPath;
 
 /// Maximum folders in which git is asked about one command.
 const MAX_DIRS: usize = 4;
+/// Maximum bytes of the names of commits that are followed.
+const MAX_REVISIONS: usize = 4096;
 
 /// Subcommands that change neither the work tree nor the index and the commits.
 const READERS: &str = "annotate archive blame branch bundle cat-file check-attr check-ignore config count-objects credential \
@@ -240,7 +242,10 @@ impl Git {
         match self.subcommand.as_str() {
             "rm" => self.is_set("--cached"),
             "restore" => self.is_set("--staged -S") && !self.is_set("--worktree -W"),
-            "cat-file" => self.is_set("-e -t -s"),
+            "cat-file" => {
+                let checks = |word: &Field| word.text().starts_with("--batch-check");
+                self.is_set("-e -t -s") || self.words.iter().all(checks)
+            }
             // It prints a hash.
             "hash-object" => !self.words.iter().any(|word| {
                 let text = word.text();
@@ -248,6 +253,35 @@ impl Git {
             }),
             _ => false,
         }
+    }
+
+    /// Returns the ids and names of commits that the command prints, which may be words of another one.
+    pub(super) fn revisions(&self, dirs: &[PathBuf]) -> Option<String> {
+        let is_id = |word: &Field| word.text().ends_with("%H") || word.text().ends_with("%h");
+        let prints = match self.subcommand.as_str() {
+            "rev-parse" | "merge-base" | "describe" => true,
+            "rev-list" => !self.sets("--objects --objects-edge --format --pretty --header"),
+            "log" => self.words.iter().any(is_id) && !self.prints(),
+            _ => false,
+        };
+        let words = self.question().filter(|_| prints && !self.is_elsewhere)?;
+        let top = self.top(dirs)?;
+        let is_same = |dir: &PathBuf| top_of(dir).as_ref() == Some(&top);
+        let dir = dirs.first().filter(|_| dirs.iter().all(is_same))?;
+        let mut command = Repository::new(dir, &top, &self.selection)?.command();
+        command.arg(&self.subcommand).args(words);
+        let text = String::from_utf8(output(command)?).ok()?;
+        (text.len() <= MAX_REVISIONS).then_some(text)
+    }
+
+    /// Returns whether `cat-file -p` prints a commit, a tag, or the names in a tree.
+    fn prints_no_file(&self, repository: &Repository) -> bool {
+        let words = self.question().unwrap_or_default();
+        let is_object = self.subcommand == "cat-file" && words.len() == 1;
+        let kind = || repository.run("cat-file", &["-t".to_owned()], &words);
+        let kind = is_object.then(kind).flatten().unwrap_or_default();
+        kind.first()
+            .is_some_and(|kind| has("commit tag tree", kind.trim_end()))
     }
 
     /// Returns whether the command does not change what later ones print.
@@ -342,7 +376,7 @@ impl Git {
                 continue;
             }
             if let Some(path) = object_path(&text) {
-                let is_named = only_index || name == "rev-list";
+                let is_named = only_index || has("rev-list rev-parse", name);
                 // With the names that a loop gives it.
                 let before = text.chars().count() - path.chars().count();
                 uses.push((

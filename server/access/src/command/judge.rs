@@ -501,7 +501,8 @@ impl<'a> Judge<'a> {
                         todo.push((next, index + 1));
                     }
                 } else {
-                    self.read_step(&at, step, index, dotglob, &mut todo);
+                    let is_last = index + 1 == steps.len();
+                    self.read_step(&at, step, (index, is_last), dotglob, &mut todo);
                 }
             }
         }
@@ -513,7 +514,7 @@ impl<'a> Judge<'a> {
         &mut self,
         folder: &Path,
         step: &Step,
-        index: usize,
+        (index, is_last): (usize, bool),
         dotglob: bool,
         todo: &mut Vec<(PathBuf, usize)>,
     ) {
@@ -544,10 +545,12 @@ impl<'a> Judge<'a> {
                         todo.push((entry.path(), index + 1));
                     }
                 }
-                Step::AnyDepth
-                    if is_visible && entry.file_type().is_ok_and(|kind| kind.is_dir()) =>
-                {
-                    todo.push((entry.path(), index));
+                Step::AnyDepth if is_visible => {
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        todo.push((entry.path(), index));
+                    } else if is_last {
+                        todo.push((entry.path(), index + 1));
+                    }
                 }
                 _ => {}
             }

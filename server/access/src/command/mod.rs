@@ -530,12 +530,12 @@ impl<'a> Checker<'a> {
         }
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
-            // A program may read files named in its environment.
+            // A program may read files named in its environment. The shell expands no patterns there.
             let first = words.first().map(Field::text).unwrap_or_default();
             let is_declaration = has(DECLARATIONS, &first) && first != "export";
             for field in fields
                 .iter()
-                .filter(|_| !words.is_empty() && !is_declaration)
+                .filter(|it| !words.is_empty() && !is_declaration && !it.has_glob())
             {
                 self.takes_names = true;
                 self.use_field(field, Use::Read, "the environment", state);

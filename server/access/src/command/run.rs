@@ -1,6 +1,9 @@
 //! Runs simple commands: programs of the table, and wrappers such as `sudo`.
 
-use std::{path::PathBuf, rc::Rc};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use sightline_protocol::settings::RecursiveReaders;
 
@@ -133,6 +136,13 @@ impl Checker<'_> {
                 let dir = state.dirs.first();
                 dir.map_or_else(Output::default, |dir| {
                     Output::of_text(dir.to_string_lossy().into_owned())
+                })
+            }
+            "dirname" => {
+                let path = rest.last().and_then(Field::known);
+                let above = path.and_then(|path| Some(Path::new(&path).parent()?.to_path_buf()));
+                above.map_or_else(Output::default, |above| {
+                    Output::of_text(Path::new(".").join(above).to_string_lossy().into_owned())
                 })
             }
             "which" | "command" | "type"

@@ -256,9 +256,27 @@ impl Checker<'_> {
         }
     }
 
+    /// Runs the recipes of a makefile.
+    fn run_recipes(&mut self, code: &str, state: &State) {
+        for line in code.lines() {
+            let after = line.split_once(';').map(|(_, recipe)| recipe);
+            let recipe = line.strip_prefix('\t').or(after).unwrap_or_default();
+            let command = recipe
+                .trim_start_matches(['@', '-', '+'])
+                .replace("$$", "$");
+            // `$<` and other variables of `make`.
+            if self.guard.is_some() || parse::parse(&command, 0).is_ok() {
+                self.script(&command, &mut state.clone());
+            }
+        }
+    }
+
     /// Checks the paths that code names.
     pub(super) fn code(&mut self, code: &str, program: &str, dirs: &[PathBuf], state: &State) {
         self.guard_code(program, code, state);
+        if has(programs::MAKES, program) {
+            self.run_recipes(code, state);
+        }
         if code.contains(DECODED) {
             self.refuse_decoded();
         } else if code_reads(program, code) {
@@ -320,7 +338,9 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     let is_command = is_listed(COMMAND_LANGUAGES, program);
     let runs = is_command || runs_programs(code);
     let mut rest = code;
-    while let Some(at) = rest.find(['\'', '"', '`']) {
+    // `sed` has no strings.
+    let is_sed = has("sed gsed", program);
+    while let Some(at) = rest.find(QUOTES).filter(|_| !is_sed) {
         let quote = rest[at..].chars().next().unwrap_or_default();
         rest = &rest[at + 1..];
         let Some(end) = rest.find(quote) else {
@@ -348,7 +368,6 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     }
     let mut before = '(';
     let mut start = 0;
-    let is_sed = has("sed gsed", program);
     let is_command = is_command || code.contains("qx") || code.contains("%x");
     while let Some(at) = code[start..].find(is_path_char).filter(|_| !is_sed) {
         let at = start + at;
@@ -519,8 +538,12 @@ fn code_reads(program: &str, code: &str) -> bool {
         |(at, part): &(usize, &str)| at % 2 == 0 || part.contains('{') && part.contains('(');
     let outside: String = parts.filter(calls).map(|(_, part)| part).collect();
     let lower = outside.to_lowercase();
+    // `ARGV[1] = ".env"` and `print | "cat .env"`
+    let is_awk = program.ends_with("awk");
+    let awk_reads = lower.contains("argv") || lower.replace("||", "").contains('|');
     is_listed(COMMAND_LANGUAGES, program)
         || has("sed gsed", program)
+        || is_awk && awk_reads
         || WORDS.iter().any(|word| lower.contains(word))
         || runs_programs(code)
 }

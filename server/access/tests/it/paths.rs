@@ -455,7 +455,7 @@ fn tangled() -> (TempDir, PathBuf) {
 
 #[cfg(unix)]
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8) })]
 
     /// Checking many paths in parallel, with whole directories read, gives the same results
     /// as checking each path alone.

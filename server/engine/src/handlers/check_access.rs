@@ -1,5 +1,6 @@
 //! `sightline/checkAccess`.
 
+use sightline_agents::judge::without_folder;
 use sightline_base::limits;
 use sightline_protocol::{
     access::{AccessKind, CheckAccessParams, CheckAccessResult},
@@ -7,7 +8,7 @@ use sightline_protocol::{
     settings::Mentions,
 };
 
-use crate::{error::Error, request_context::ReadContext};
+use crate::{error::Error, request_context::ReadContext, settings::visible_to::is_line_visible_to};
 
 /// Checks paths and command lines, in order.
 pub fn run(
@@ -40,13 +41,22 @@ pub fn run(
             path.reason = None;
         }
     }
+    let check = |command: &String| {
+        let mut checked = view.check_command_with(command, readers);
+        if is_line_visible_to(&settings.access.visible_to, without_folder(command)) {
+            checked.allowed = true;
+            checked.denied.clear();
+            checked.instead = None;
+        }
+        checked
+    };
     let checked = commands.iter().map(|command| {
         context.cancel.check()?;
-        Ok(view.check_command_with(command, readers))
+        Ok(check(command))
     });
     Ok(CheckAccessResult {
         paths,
-        command: command.map(|command| view.check_command_with(&command, readers)),
+        command: command.as_ref().map(check),
         commands: checked.collect::<Result<_, Error>>()?,
     })
 }

@@ -210,6 +210,7 @@ impl Git {
         let all = || repository.everything(&specs, self.subcommand == "grep", has_history);
         let found = match self.kind(lists) {
             Kind::Nothing => Some(Vec::new()),
+            Kind::Everything if self.prints_no_file(repository) => Some(Vec::new()),
             Kind::Everything => return repository.everything(&[], false, true),
             Kind::Changes(_) if self.diffs_folders(repository) => {
                 return repository.everything(&[], false, true);
@@ -435,7 +436,7 @@ impl Git {
 
     /// Returns the words that git can be asked with. `None` if they are not known, or could start a program or
     /// write a file.
-    fn question(&self) -> Option<Vec<String>> {
+    pub(super) fn question(&self) -> Option<Vec<String>> {
         let mut words = Vec::new();
         let mut is_path = false;
         let row = programs::row("git", Some(&self.subcommand));
@@ -545,7 +546,7 @@ impl Git {
             "bundle" if first == "create" => Kind::Everything,
             "checkout-index" if self.sets("-a --all --stdin") => Kind::Everything,
             "pack-objects" | "unpack-file" | "merge-tree" => Kind::Everything,
-            "cat-file" if !self.is_set("-e -t -s") || self.sets("--batch") => {
+            "cat-file" if !self.only_index() || self.sets("--batch") => {
                 let named =
                     |word: &&Field| object_path(&word.text()).is_some() && !word.has_unknown();
                 let operands = || {

@@ -41,17 +41,6 @@ impl Checker<'_> {
         if self.guard.is_none() || programs::is_language(program) && !code_writes(code) {
             return;
         }
-        if has(programs::MAKES, program) {
-            for line in code.lines() {
-                let recipe = line
-                    .strip_prefix('\t')
-                    .or(line.split_once(';').map(|it| it.1));
-                let command = recipe
-                    .unwrap_or_default()
-                    .trim_start_matches(['@', '-', '+']);
-                self.script(command, &mut state.clone());
-            }
-        }
         for code in &with_joined_paths(code) {
             for name in names_in_code(program, code) {
                 // Words in a string are a command, if anything.

@@ -88,7 +88,9 @@ impl Arguments {
             .values("-d --directories")
             .any(|value| value == "recurse");
         let is_on = when.is_empty() || self.is_set(when) || recurses;
-        (is_on && !self.is_set(program.get("never")) && !self.lacks_first).then_some(program)
+        let helps = self.operands.is_empty() && self.is_set("--help --version");
+        (is_on && !self.is_set(program.get("never")) && !self.lacks_first && !helps)
+            .then_some(program)
     }
 
     /// Returns whether the program writes files whose names the command does not show.

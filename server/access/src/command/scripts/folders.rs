@@ -122,7 +122,11 @@ impl Checker<'_> {
                 enters: is_deep,
             }
         };
-        let globs = has("glob( dir[") && !has("rglob path( dotmatch dot:");
+        // `glob('.*')`
+        let is_hidden = |pattern: &String| pattern.rsplit('/').any(|last| last.starts_with('.'));
+        let globs = has("glob( dir[")
+            && !has("rglob path( dotmatch dot:")
+            && !patterns.iter().any(is_hidden);
         let search_for = Search {
             skips_hidden: has(HIDDEN) || globs,
             skips_ignored: false,

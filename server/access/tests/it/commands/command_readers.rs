@@ -369,10 +369,7 @@ fn git_prints_tracked_files() {
             ("git diff -- . ':!.env'", "secrets"),
             ("git cat-file --batch", ".env"),
             ("git cat-file -p $(cat ids)", ".env"),
-            (
-                "git rev-list --objects HEAD | git cat-file --batch-check",
-                ".env",
-            ),
+            ("git rev-list --objects HEAD | git cat-file --batch", ".env"),
             ("rg KEY", "secrets"),
         ],
     );
