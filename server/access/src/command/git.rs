@@ -396,6 +396,23 @@ impl Git {
     }
 }
 
+/// Returns the words of a command without limits of the number of commits.
+fn without_limits(words: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    let mut is_value = false;
+    for word in words {
+        let name = word.split('=').next().unwrap_or(&word);
+        let digits = word.strip_prefix("-n").or(word.strip_prefix('-'));
+        let is_count = digits.is_some_and(|it| it.parse::<u32>().is_ok());
+        let is_limit = has("-n --max-count --skip", name);
+        if !(is_value || is_count || is_limit) {
+            kept.push(word.clone());
+        }
+        is_value = is_limit && name == word;
+    }
+    kept
+}
+
 /// Returns the top of the work tree that contains a folder, or the repository without one.
 fn top_of(dir: &Path) -> Option<PathBuf> {
     let top = dir.ancestors().find(|top| {

@@ -194,7 +194,7 @@ pub fn starts_with_command(text: &str) -> bool {
     words.next().is_some() && has(COMMANDS, &program_name(first.trim_end_matches(';')))
 }
 
-fn is_known(name: &str) -> bool {
+pub(super) fn is_known(name: &str) -> bool {
     let lists = [
         SHELLS,
         SCRIPT_TAKERS,

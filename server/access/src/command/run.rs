@@ -77,6 +77,9 @@ impl Checker<'_> {
             self.use_field(first, Use::Read, &name, state);
         }
         let rest = &words[1..];
+        if let Some(output) = self.call(&name, rest, state) {
+            return output;
+        }
         match name.as_str() {
             _ if self.checks_all_words => {
                 for word in rest {
@@ -118,6 +121,11 @@ impl Checker<'_> {
                 for name in ["@", "*", "1", "2"] {
                     state.assign(name, values.clone());
                 }
+                Output::default()
+            }
+            "shift" => {
+                let arguments = state.variables.get("@").cloned().unwrap_or_default();
+                state.set_arguments(arguments.get(1..).unwrap_or_default());
                 Output::default()
             }
             "unset" => {

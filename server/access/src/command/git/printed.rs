@@ -15,7 +15,7 @@ use super::{
     },
     Changes, Git, MAX_DIRS,
     ask::{FileVersion, Repository, Version},
-    excludes, object_path, top_of,
+    excludes, object_path, top_of, without_limits,
 };
 
 /// Subcommands whose contents a pathspec restricts.
@@ -438,13 +438,14 @@ impl Git {
     /// write a file.
     pub(super) fn question(&self) -> Option<Vec<String>> {
         let mut words = Vec::new();
-        let mut is_path = false;
+        let (mut is_path, mut is_any) = (false, false);
         let row = programs::row("git", Some(&self.subcommand));
         let mut before = String::new();
         for word in &self.words {
             // A path that is not known may be any.
             let is_known = self.subcommand == "grep" || word.can_vanish();
             let any = || (is_path && !is_known).then(|| ":/".to_owned());
+            is_any |= word.known().is_none();
             let text = word.known().or_else(any)?;
             let name = text.split('=').next().unwrap_or(&text);
             // Not in `log -S --`.
@@ -463,7 +464,8 @@ impl Git {
                 words.push(text);
             }
         }
-        Some(words)
+        // With a limit, other files of the same commits count.
+        Some(if is_any { without_limits(words) } else { words })
     }
 
     /// Returns whether the command prints contents.
