@@ -13,7 +13,7 @@ use super::{
         programs::{self, has},
         syntax::{DeniedName, Exclusion, Fix},
     },
-    Changes, Git, MAX_DIRS,
+    AbsPath, Changes, Git, MAX_DIRS,
     ask::{FileVersion, Repository, Version},
     excludes, object_path, top_of, without_limits,
 };
@@ -175,7 +175,9 @@ impl Git {
                 printed.is_unknown = true;
                 continue;
             };
-            repository.fix = fix.clone().and_then(|fix| self.fix(&repository, fix));
+            repository.fix = fix
+                .clone()
+                .and_then(|fix| self.fix(judge, &repository, fix));
             let now = self.files_now(judge, &repository, lists, &mut printed);
             let later = self.files_after(judge, &repository, changes);
             let Some(mut files) = now.zip(later).map(|(now, later)| [now, later].concat()) else {
@@ -387,7 +389,7 @@ impl Git {
     }
 
     /// Returns how the command can leave out a file, at the end of its words.
-    fn fix(&self, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
+    fn fix(&self, judge: &Judge<'_>, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
         let has_lines = self.words.iter().any(|word| word.text().starts_with("-L"));
         let is_found = has(PATHSPECS, &self.subcommand) && !self.diffs_folders(repository);
         if fix.at == 0 || !is_found || has_lines {
@@ -413,12 +415,11 @@ impl Git {
             .skip(usize::from(is_grep))
             .filter(is_path)
             .collect();
-        // Without the only file, nothing would be left.
+        // Without the denied ones, nothing would be left.
+        let denies = |path: AbsPath| judge.denial_by_name(&path).is_some();
+        let place = |text: &String| AbsPath::new(&repository.dir.join(text));
         let mut named = paths.iter().filter(|text| *text != "--" && !excludes(text));
-        if let (Some(file), None) = (named.next(), named.next())
-            && !file.contains(['*', '?', '[', ':'])
-            && !repository.dir.join(file).is_dir()
-        {
+        if named.clone().next().is_some() && named.all(|it| place(it).is_some_and(denies)) {
             return None;
         }
         let is_at_top = repository.is_at_top();
