@@ -4,7 +4,7 @@ use std::{iter::Peekable, ops::Range, path::PathBuf};
 
 use super::{
     super::expand::{Field, Unit},
-    EXCLUSIONS, MESSAGES, OUTPUTS, Program, Use, has, plain_row, program_name, row,
+    EXCLUSIONS, MESSAGES, OUTPUTS, Program, Use, has, plain_row, program_name, row, row_of,
 };
 
 /// Fields of a row with options that may be longer than a letter after one dash.
@@ -41,8 +41,7 @@ impl Arguments {
     pub(in crate::command) fn new(words: &[Field]) -> Self {
         let name = words.first().map(|word| program_name(&word.text()));
         let name = name.unwrap_or_default();
-        let subcommand = words.get(1).map(Field::text).unwrap_or_default();
-        let program = row(&name, Some(&subcommand));
+        let (program, subcommand) = row_of(&name, words);
         let mut arguments = Self {
             program,
             operands: Vec::new(),
@@ -52,11 +51,9 @@ impl Arguments {
             lacks_first: false,
             options_at: None,
         };
-        let has_subcommand = program.is_some_and(|program| program.has_field("subcommands"));
-        let rest = words
-            .get(if has_subcommand { 2 } else { 1 }..)
-            .unwrap_or_default();
-        arguments.read(program.unwrap_or(plain_row()), rest);
+        let is_read = |(at, _): &(usize, &Field)| *at > 0 && Some(*at) != subcommand;
+        let rest = words.iter().enumerate().filter(is_read);
+        arguments.read(program.unwrap_or(plain_row()), rest.map(|(_, word)| word));
         arguments
     }
 
@@ -120,8 +117,8 @@ impl Arguments {
         self.program.is_some_and(|program| program.has_field(key))
     }
 
-    fn read(&mut self, program: &'static Program, words: &[Field]) {
-        let mut words = words.iter().peekable();
+    fn read<'a>(&mut self, program: &'static Program, words: impl Iterator<Item = &'a Field>) {
+        let mut words = words.peekable();
         if program.has_field("bundle")
             && let Some(bundle) = words.next_if(|word| !word.text().starts_with('-'))
         {
