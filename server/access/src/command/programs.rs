@@ -8,7 +8,7 @@ mod arguments;
 
 use std::sync::LazyLock;
 
-pub(super) use arguments::{Arguments, folders_of, option_folders};
+pub(super) use arguments::{Arguments, exec_of_fd, folders_of, option_folders};
 
 use super::{expand::Field, syntax::Exclusion};
 
@@ -75,6 +75,11 @@ impl Program {
 
     pub(super) fn has_field(&self, key: &str) -> bool {
         self.fields.iter().any(|(known, _)| *known == key)
+    }
+
+    /// Returns whether the row says something about an option.
+    fn lists_option(&self, name: &str) -> bool {
+        self.fields.iter().any(|(_, value)| has(value, name))
     }
 
     /// Returns how it leaves out files.

@@ -10,7 +10,7 @@ use super::{
 /// Fields of a row with options that may be longer than a letter after one dash.
 const WITH_VALUES: &str = "texts values tree_values outputs code recursive shows_hidden";
 /// Fields of a row with options that may be abbreviated.
-const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
+const OPTIONS: &str = "flags replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
                        shows_hidden extracts never";
 
 /// Options that set the working directory.
@@ -98,6 +98,14 @@ impl Arguments {
                 && (options.is_empty() || self.is_set(options))
                 && !self.is_set(program.get("never"))
         })
+    }
+
+    /// Returns whether its input, or the value of an option, names files that it reads.
+    pub(in crate::command) fn lists_files(&self) -> bool {
+        let options = self.program.map_or("", |program| program.get("file_lists"));
+        self.is_set("--files-from --files0-from -@")
+            || self.is_set(options)
+            || self.has_field("file_lists") && options.is_empty()
     }
 
     /// Returns whether there may be no operands: each is one value of a word that may be empty.
@@ -218,6 +226,14 @@ impl Arguments {
         text: &str,
         words: &mut Peekable<impl Iterator<Item = &'a Field>>,
     ) {
+        if program.has_field("attached") {
+            let name = text.chars().take(2).collect::<String>();
+            let value = word.skip(2);
+            let kind = value_use(program, &name).unwrap_or(Use::Read);
+            self.options.push((name, Some(value.text())));
+            self.uses.push((value, kind));
+            return;
+        }
         let is_powershell = program.has_field("powershell");
         let lower = is_powershell.then(|| text.to_lowercase());
         let text = lower.as_deref().unwrap_or(text);
@@ -254,7 +270,8 @@ impl Arguments {
             }
             return;
         }
-        for (at, letter) in text.char_indices().skip(1) {
+        let first: String = text.chars().take(2).collect();
+        for (at, letter) in text.chars().enumerate().skip(1) {
             let name = format!("-{letter}");
             let rest = word.skip(at + 1);
             if has(program.get("lists"), &name) {
@@ -279,6 +296,10 @@ impl Arguments {
                     let value = value.strip_prefix('=').unwrap_or(&value).to_owned();
                     self.options.push((name, Some(value)));
                     self.uses.push((rest, kind));
+                    if at > 1 && !program.lists_option(&first) {
+                        // An option with a value that is not in the table: `-d@.env`.
+                        self.uses.push((word.skip(2), Use::Read));
+                    }
                 }
                 return;
             }
@@ -329,6 +350,9 @@ fn is_whole_option(program: &Program, text: &str) -> bool {
 
 /// Returns what a program does with the value of an option, or `None` if it is not known to have one.
 fn value_use(program: &Program, name: &str) -> Option<Use> {
+    if has(program.get("flags"), name) {
+        return None;
+    }
     let of_program = [
         (program.get("texts"), Use::Text),
         (program.get("code"), Use::Code),
@@ -382,8 +406,11 @@ fn full_name(program: &Program, given: &str) -> String {
 pub(in crate::command) fn option_folders(words: &[Field]) -> Vec<String> {
     let name = words.first().map(|word| program_name(&word.text()));
     let row = row(&name.unwrap_or_default(), None);
-    // `grep -C 3`
-    let is_other = |option| row.is_some_and(|row| has(row.get("numbers"), option));
+    // `grep -C 3`, `rsync -C`
+    let is_other = |option| {
+        let has_option = |key| row.is_some_and(|row| has(row.get(key), option));
+        has_option("numbers") || has_option("flags")
+    };
     let mut folders = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let text = word.text();
@@ -409,4 +436,36 @@ pub(in crate::command) fn folders_of(words: &[Field], dirs: &[PathBuf]) -> Vec<P
     let folders = option_folders(words).into_iter();
     let folders = folders.flat_map(|folder| dirs.iter().map(move |dir| dir.join(&folder)));
     folders.chain(dirs.iter().cloned()).collect()
+}
+
+/// Splits the words of `fd` before the command that it runs.
+pub(in crate::command) fn exec_of_fd(words: &[Field]) -> Option<(Vec<Field>, Vec<Field>)> {
+    let program = row("fd", None)?;
+    words.iter().enumerate().find_map(|(at, word)| {
+        let text = word.text();
+        let long = text
+            .strip_prefix("--exec-batch")
+            .or(text.strip_prefix("--exec"));
+        let (letters, begin) = match long {
+            Some(rest) if rest.is_empty() || rest.starts_with('=') => {
+                (1, text.len() - rest.len() + 1)
+            }
+            _ => exec_letter(program, &text).map(|at| (at, at + 1))?,
+        };
+        // `-HIx`
+        let flags = (letters > 1).then(|| Field::quoted(&text[..letters]));
+        let attached = Some(word.skip(begin)).filter(|field| !field.units.is_empty());
+        let before = words[..at].iter().cloned().chain(flags);
+        let command = attached.into_iter().chain(words[at + 1..].iter().cloned());
+        Some((before.collect(), command.collect()))
+    })
+}
+
+/// Returns the place of `x` or `X` among the letters of a word, if it is not in a value: `-HIx`, not `-ex`.
+fn exec_letter(program: &Program, text: &str) -> Option<usize> {
+    let mut letters = text.strip_prefix('-')?.char_indices();
+    let (at, letter) = letters.find(|(_, letter)| {
+        matches!(letter, 'x' | 'X' | '-') || value_use(program, &format!("-{letter}")).is_some()
+    })?;
+    matches!(letter, 'x' | 'X').then_some(at + 1)
 }
