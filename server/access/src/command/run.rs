@@ -531,7 +531,9 @@ impl Checker<'_> {
                 .filter(|path| !path.contains('/') && !it.has_glob());
             path.is_some_and(|path| !dirs.iter().any(|dir| exists(dir.join(&path))))
         };
-        let is_shifted = self.judge.writes == Writes::Nothing && fields.iter().all(is_absent);
+        let is_shifted = arguments.may_shift
+            && self.judge.writes == Writes::Nothing
+            && fields.iter().all(is_absent);
         let may_lack = match program.has_field("names") {
             true => !operands.iter().any(is_named),
             false => arguments.may_lack_operands() || is_shifted,

@@ -32,6 +32,8 @@ pub(in crate::command) struct Arguments {
     vanishing: Vec<Range<usize>>,
     /// Whether the operand that the program needs first is missing.
     pub(in crate::command) lacks_first: bool,
+    /// Whether the first operand may be the value of an option that is not in the table.
+    pub(in crate::command) may_shift: bool,
     /// Where options may begin in the command line, if not after the program.
     pub(in crate::command) options_at: Option<usize>,
 }
@@ -49,6 +51,7 @@ impl Arguments {
             uses: Vec::new(),
             vanishing: Vec::new(),
             lacks_first: false,
+            may_shift: false,
             options_at: None,
         };
         let is_read = |(at, _): &(usize, &Field)| *at > 0 && Some(*at) != subcommand;
@@ -178,6 +181,9 @@ impl Arguments {
                     && (!operands.is_empty() || self.is_set("-m"));
                 let row = if is_of_script { plain_row() } else { program };
                 self.option(row, word, &text, &mut words);
+                self.may_shift |= operands.is_empty()
+                    && (self.options.last())
+                        .is_some_and(|(name, value)| value.is_none() && !row.lists_option(name));
                 if program.has_field("options_first") && !operands.is_empty() {
                     let added = self.options.split_off(before);
                     let extracts = |(name, _): &(String, _)| has(program.get("extracts"), name);
