@@ -242,10 +242,7 @@ impl Git {
         match self.subcommand.as_str() {
             "rm" => self.is_set("--cached"),
             "restore" => self.is_set("--staged -S") && !self.is_set("--worktree -W"),
-            "cat-file" => {
-                let checks = |word: &Field| word.text().starts_with("--batch-check");
-                self.is_set("-e -t -s") || self.words.iter().all(checks)
-            }
+            "cat-file" => self.is_set("-e -t -s"),
             // It prints a hash.
             "hash-object" => !self.words.iter().any(|word| {
                 let text = word.text();
@@ -272,6 +269,13 @@ impl Git {
         command.arg(&self.subcommand).args(words);
         let text = String::from_utf8(output(command)?).ok()?;
         (text.len() <= MAX_REVISIONS).then_some(text)
+    }
+
+    /// Returns whether `cat-file` prints kinds and sizes of what its input names.
+    fn only_checks(&self) -> bool {
+        let known = |word: &Field| word.known().unwrap_or_default();
+        let mut words = self.words.iter().map(known);
+        words.all(|word| word.split('=').next() == Some("--batch-check"))
     }
 
     /// Returns whether `cat-file -p` prints a commit, a tag, or the names in a tree.

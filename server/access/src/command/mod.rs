@@ -40,7 +40,7 @@ use self::{
     judge::Judge,
     programs::{Arguments, Use, has},
     scripts::powershell,
-    syntax::{Command, Part, Place, Redirect, RedirectKind, Simple, Word},
+    syntax::{Body, Command, Part, Place, Redirect, RedirectKind, Simple, Word},
 };
 pub use self::{
     guard::{Change, CommandGuard, guard_changes, guard_command},
@@ -167,7 +167,7 @@ struct Checker<'a> {
     /// Contents of files that the command writes.
     files: HashMap<PathBuf, Output>,
     /// The bodies of functions.
-    functions: BTreeMap<String, Vec<Rc<Command>>>,
+    functions: BTreeMap<String, Vec<Rc<Body>>>,
     /// The functions that run, and those that ran.
     calls: Vec<String>,
     called: HashSet<String>,
@@ -542,12 +542,13 @@ impl<'a> Checker<'a> {
         }
         for assignment in &simple.assignments {
             let fields = self.assign(assignment, state);
-            // A program may read files named in its environment. The shell expands no patterns there.
+            // A program may read files named in its environment. `DEBUG=*` names none.
+            let is_choice = |it: &Field| it.has_glob() && !it.text().contains(['.', '/']);
             let first = words.first().map(Field::text).unwrap_or_default();
             let is_declaration = has(DECLARATIONS, &first) && first != "export";
             for field in fields
                 .iter()
-                .filter(|it| !words.is_empty() && !is_declaration && !it.has_glob())
+                .filter(|it| !words.is_empty() && !is_declaration && !is_choice(it))
             {
                 self.takes_names = true;
                 self.use_field(field, Use::Read, "the environment", state);

@@ -10,7 +10,7 @@ mod words;
 
 use std::{cell::OnceCell, rc::Rc};
 
-use super::syntax::{Command, Part, Redirect, RedirectKind, Simple, Word};
+use super::syntax::{Body, Command, Part, Redirect, RedirectKind, Simple, Word};
 
 /// Maximum nesting of substitutions and compound commands.
 const MAX_DEPTH: usize = 40;
@@ -325,9 +325,11 @@ impl<'a> Parser<'a> {
             self.line_break()?;
             self.skip_blanks();
         }
+        let start = self.at;
+        let command = self.command()?;
         Ok(Command::Function {
             name: name.to_owned(),
-            body: Rc::new(self.command()?),
+            body: Rc::new(Body::new(command, &self.text[start..self.at])),
         })
     }
 

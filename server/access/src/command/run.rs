@@ -108,32 +108,7 @@ impl Checker<'_> {
                 self.read_variables(rest, state);
                 Output::default()
             }
-            "set"
-                if rest
-                    .first()
-                    .is_some_and(|it| it.text() == "--" || !it.text().starts_with(['-', '+'])) =>
-            {
-                let words = rest
-                    .iter()
-                    .skip(usize::from(rest[0].text() == "--"))
-                    .cloned();
-                let values = self.listed_values(words.collect(), state);
-                for name in ["@", "*", "1", "2"] {
-                    state.assign(name, values.clone());
-                }
-                Output::default()
-            }
-            "shift" => {
-                let arguments = state.variables.get("@").cloned().unwrap_or_default();
-                state.set_arguments(arguments.get(1..).unwrap_or_default());
-                Output::default()
-            }
-            "unset" => {
-                for word in rest {
-                    state.assign(&word.text(), [Field::default()]);
-                }
-                Output::default()
-            }
+            "set" | "shift" | "unset" => self.change_arguments(&name, rest, state),
             "shopt" | "setopt" => {
                 let sets =
                     |word: &Field| has("dotglob globdots glob_dots", &word.text().to_lowercase());
@@ -146,12 +121,17 @@ impl Checker<'_> {
                     Output::of_text(dir.to_string_lossy().into_owned())
                 })
             }
-            "dirname" => {
-                let path = rest.last().and_then(Field::known);
-                let above = path.and_then(|path| Some(Path::new(&path).parent()?.to_path_buf()));
-                above.map_or_else(Output::default, |above| {
-                    Output::of_text(Path::new(".").join(above).to_string_lossy().into_owned())
-                })
+            "dirname"
+                if rest
+                    .iter()
+                    .all(|word| word.known().is_some() && !word.has_glob()) =>
+            {
+                let paths = rest.iter().map(Field::text);
+                let above = paths.filter(|path| !path.starts_with('-')).map(|path| {
+                    let path = path.trim_end_matches('/').rsplit_once('/');
+                    path.map_or(".", |(above, _)| above).to_owned() + "/\n"
+                });
+                Output::of_text(above.collect())
             }
             "which" | "command" | "type"
                 if (state.is_consumed || name == "command") && rest.len() < 3 =>

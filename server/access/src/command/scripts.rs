@@ -339,9 +339,10 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     let is_command = is_listed(COMMAND_LANGUAGES, program);
     let runs = is_command || runs_programs(code);
     let mut rest = code;
-    // `sed` has no strings.
+    // For `sed`, a backquote is a character.
     let is_sed = has("sed gsed", program);
-    while let Some(at) = rest.find(QUOTES).filter(|_| !is_sed) {
+    let quotes = &QUOTES[..if is_sed { 2 } else { 3 }];
+    while let Some(at) = rest.find(quotes) {
         let quote = rest[at..].chars().next().unwrap_or_default();
         rest = &rest[at + 1..];
         let Some(end) = rest.find(quote) else {
@@ -544,10 +545,11 @@ fn code_reads(program: &str, code: &str) -> bool {
     let lower = outside.to_lowercase();
     // `ARGV[1] = ".env"` and `print | "cat .env"`
     let is_awk = program.ends_with("awk");
-    let awk_reads = lower.contains("argv") || lower.replace("||", "").contains('|');
+    let packed = code.replace(' ', "");
+    let pipes = ["|\"", "\"|"].iter().any(|it| packed.contains(it));
     is_listed(COMMAND_LANGUAGES, program)
         || has("sed gsed", program)
-        || is_awk && awk_reads
+        || is_awk && (pipes || lower.contains("argv"))
         || WORDS.iter().any(|word| lower.contains(word))
         || runs_programs(code)
 }

@@ -39,7 +39,7 @@ pub(super) enum Command {
     /// A function. It runs when it is called.
     Function {
         name: String,
-        body: Rc<Command>,
+        body: Rc<Body>,
     },
     /// Words that are expanded and not used as paths: tests and the words of `case`.
     Test(Vec<Word>),
@@ -63,6 +63,27 @@ impl Command {
 
 /// Commands that usually succeed.
 const EXPECTED: [&str; 7] = ["cd", "pushd", "echo", "export", "set", "true", ":"];
+
+/// The body of a function.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) command: Command,
+    /// Whether it uses its arguments in other ways than by their numbers.
+    pub(super) computes_arguments: bool,
+}
+
+impl Body {
+    pub(super) fn new(command: Command, text: &str) -> Self {
+        Self {
+            command,
+            computes_arguments: COMPUTES_ARGUMENTS.split('|').any(|it| text.contains(it)),
+        }
+    }
+}
+
+/// Texts in a function that uses its arguments in other ways than `$1` and `"$@"`.
+const COMPUTES_ARGUMENTS: &str =
+    "shift|getopts|eval|set |${!|${#|${1|${@|${*|$#|BASH_ARG|local -n|declare -n|function|()";
 
 /// A simple command.
 #[derive(Debug, Default)]

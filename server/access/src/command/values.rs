@@ -32,10 +32,13 @@ impl Checker<'_> {
             let start = state.clone();
             let mut output = Output::default();
             for (at, choice) in choices.into_iter().enumerate() {
+                if checker.judge.is_exhausted() {
+                    break;
+                }
                 let mut inner = start.clone();
-                inner.variables.extend(choice);
+                inner.variables.extend(choice.clone());
                 output.append(checker.nested_command(command, &mut inner));
-                state.merge(&start, inner, at == 0);
+                state.merge(&start, inner, &choice, at == 0);
             }
             output
         })
@@ -79,12 +82,40 @@ impl Checker<'_> {
         for (name, bodies) in functions {
             let is_called = self.called.contains(&name);
             for body in bodies.iter().filter(|_| !is_called) {
-                self.command(body, state);
+                self.command(&body.command, state);
             }
         }
     }
 
-    /// Runs a function with its arguments, if there is one. `None` if a program may run too.
+    /// `set`, `shift` and `unset`.
+    pub(super) fn change_arguments(
+        &mut self,
+        name: &str,
+        rest: &[Field],
+        state: &mut State,
+    ) -> Output {
+        let first = rest.first().map(Field::text).unwrap_or_default();
+        let values = match name {
+            "unset" => {
+                for word in rest {
+                    state.assign(&word.text(), [Field::default()]);
+                }
+                return Output::default();
+            }
+            // It may run often, or not.
+            "shift" => state.variables.get("@").cloned().unwrap_or_default(),
+            _ if first == "--" => self.listed_values(rest[1..].to_vec(), state),
+            _ if !first.starts_with(['-', '+']) => self.listed_values(rest.to_vec(), state),
+            _ => return Output::default(),
+        };
+        for name in ARGUMENTS {
+            state.assign(name, values.iter().cloned());
+        }
+        Output::default()
+    }
+
+    /// Runs a function with its arguments, if there is one. `None` if these may also be read like the operands of a
+    /// program: it may be one, or use them in a way that is not followed.
     pub(super) fn call(
         &mut self,
         name: &str,
@@ -92,25 +123,28 @@ impl Checker<'_> {
         state: &mut State,
     ) -> Option<Output> {
         let bodies = self.functions.get(name)?.clone();
-        let mut output = Output::default();
-        // A function that calls itself does the same with other arguments.
-        if !self.calls.iter().any(|known| known == name) {
-            self.called.insert(name.to_owned());
-            self.calls.push(name.to_owned());
-            let outer = ARGUMENTS.map(|name| state.variables.get(name).cloned());
-            state.set_arguments(arguments);
-            for body in bodies {
-                output.append(self.command(&body, state));
-            }
-            for (name, values) in ARGUMENTS.into_iter().zip(outer) {
-                state.variables.remove(name);
-                state
-                    .variables
-                    .extend(values.map(|it| (name.to_owned(), it)));
-            }
-            self.calls.pop();
+        // One that calls itself does the same with other arguments.
+        if self.calls.iter().any(|known| known == name) {
+            return None;
         }
-        (!programs::is_known(name)).then_some(output)
+        self.called.insert(name.to_owned());
+        self.calls.push(name.to_owned());
+        let outer = ARGUMENTS.map(|name| state.variables.get(name).cloned());
+        state.set_arguments(arguments);
+        let mut output = Output::default();
+        for body in &bodies {
+            output.append(self.command(&body.command, state));
+        }
+        for (name, values) in ARGUMENTS.into_iter().zip(outer) {
+            state.variables.remove(name);
+            let restored = values.map(|it| (name.to_owned(), it));
+            state.variables.extend(restored);
+        }
+        self.calls.pop();
+        let is_followed = bodies.iter().all(|body| !body.computes_arguments)
+            && are_certain(arguments)
+            && !programs::is_known(name);
+        is_followed.then_some(output)
     }
 }
 
@@ -149,6 +183,18 @@ fn choices(command: &Command, state: &State) -> Vec<Choice> {
     }
 }
 
+/// Returns whether it is known which argument each word is.
+fn are_certain(arguments: &[Field]) -> bool {
+    let is_certain =
+        |word: &Field| !word.has_unknown() && !word.has_glob() && !word.span.is_empty();
+    // Values of one word have the same place.
+    let mut places: Vec<usize> = arguments.iter().map(|word| word.span.start).collect();
+    places.dedup();
+    arguments.len() <= ARGUMENTS.len() - 2
+        && arguments.len() == places.len()
+        && arguments.iter().all(is_certain)
+}
+
 /// Returns the values of `name+=value`; with too many of them, only the new ones.
 pub(super) fn appended(known: &[Field], values: Vec<Field>) -> Vec<Field> {
     if known.len() * values.len() > MAX_CHOICES {
@@ -181,7 +227,7 @@ impl State {
     }
 
     /// Adds what a command changed that ran with one choice.
-    fn merge(&mut self, start: &Self, after: Self, is_first: bool) {
+    fn merge(&mut self, start: &Self, after: Self, choice: &Choice, is_first: bool) {
         if is_first {
             self.dirs.clear();
         }
@@ -190,9 +236,9 @@ impl State {
         self.left.extend(after.left.into_iter().skip(known));
         self.dotglob |= after.dotglob;
         for (name, values) in after.variables {
-            let count = |state: &Self| state.variables.get(&name).map_or(0, Vec::len);
+            let known = choice.get(&name).or(start.variables.get(&name));
             // Values are only added.
-            if values.len() > count(start).min(1) && values.len() != count(start) {
+            if values.len() != known.map_or(0, Vec::len) {
                 self.assign(&name, values);
             }
         }
@@ -228,7 +274,7 @@ fn of_command<'c>(command: &'c Command, names: &mut BTreeSet<&'c str>) {
             body.iter().for_each(|it| of_command(it, names));
         }
         Command::Test(words) | Command::Arithmetic(words) => of_words(words, names),
-        Command::Function { body, .. } => of_command(body, names),
+        Command::Function { body, .. } => of_command(&body.command, names),
         Command::And | Command::Or | Command::Background | Command::Branch => {}
     }
 }
@@ -236,10 +282,15 @@ fn of_command<'c>(command: &'c Command, names: &mut BTreeSet<&'c str>) {
 fn of_parts<'c>(parts: &'c [Part], names: &mut BTreeSet<&'c str>) {
     for part in parts {
         match part {
-            Part::Variable { name, argument, .. } => {
-                // `"$@"` and `"${a[@]}"` are words.
-                let is_all = |part: &Part| matches!(part, Part::Text { text, .. } if text == "@" || text == "*");
-                if !["@", "*"].contains(&&**name) && !argument.first().is_some_and(is_all) {
+            Part::Variable {
+                name,
+                operator,
+                argument,
+                ..
+            } => {
+                // `"$@"` and `"${a[@]}"` are words, and `${a[0]}` and `${a[1]}` differ.
+                let is_element = operator.is_empty() && !argument.is_empty();
+                if !["@", "*"].contains(&&**name) && !is_element {
                     names.insert(name);
                 }
                 of_parts(argument, names);

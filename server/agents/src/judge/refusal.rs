@@ -118,8 +118,14 @@ pub(super) fn denied_search(search: &Search, command: &CommandAccess) -> Option<
 
 /// Returns a command line without the folder in which it is checked.
 pub fn without_folder(command: &str) -> &str {
+    let is_folder = |first: &str| {
+        let folder = first
+            .strip_prefix("cd '")
+            .and_then(|it| it.strip_suffix('\''));
+        folder.is_some_and(|folder| !folder.replace("'\\''", "").contains('\''))
+    };
     match command.split_once('\n') {
-        Some((first, rest)) if first.starts_with("cd '") => rest,
+        Some((first, rest)) if is_folder(first) => rest,
         _ => command,
     }
 }

@@ -549,6 +549,7 @@ impl Git {
             "bundle" if first == "create" => Kind::Everything,
             "checkout-index" if self.sets("-a --all --stdin") => Kind::Everything,
             "pack-objects" | "unpack-file" | "merge-tree" => Kind::Everything,
+            "cat-file" if self.only_checks() => Kind::Nothing,
             "cat-file" if !self.only_index() || self.sets("--batch") => {
                 let named =
                     |word: &&Field| object_path(&word.text()).is_some() && !word.has_unknown();

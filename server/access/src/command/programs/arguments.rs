@@ -88,7 +88,8 @@ impl Arguments {
             .values("-d --directories")
             .any(|value| value == "recurse");
         let is_on = when.is_empty() || self.is_set(when) || recurses;
-        let helps = self.operands.is_empty() && self.is_set("--help --version");
+        let helps =
+            self.options.len() == 1 && self.operands.is_empty() && self.is_set("--help --version");
         (is_on && !self.is_set(program.get("never")) && !self.lacks_first && !helps)
             .then_some(program)
     }
