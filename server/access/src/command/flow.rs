@@ -146,7 +146,52 @@ impl Checker<'_> {
         self.run(&words, &mut inner).names
     }
 
-    /// Runs `xargs` and `parallel`: a command with words from the input.
+    /// Runs `parallel`: a command, or a script in a word, for each word after `:::` or line of the input.
+    pub(super) fn parallel(&mut self, words: &[Field], state: &State) -> Output {
+        let is_separator = |word: &Field| word.text().starts_with(":::");
+        let end = words.iter().position(is_separator);
+        let (command, given) = words.split_at(end.unwrap_or(words.len()));
+        let mut inner = state.clone();
+        if end.is_some() {
+            inner.stdin = Output::default();
+        }
+        let mut are_lists = false;
+        for word in self.listed_values(given.to_vec(), state) {
+            let text = word.text();
+            if is_separator(&word) {
+                are_lists = text.starts_with("::::");
+            } else if are_lists {
+                inner
+                    .stdin
+                    .append(word.file.as_deref().cloned().unwrap_or_default());
+                self.append_written(&text, state, &mut inner.stdin);
+                self.use_field(&word, Use::Read, "parallel", state);
+            } else {
+                inner.stdin.append(Output {
+                    names: word.names,
+                    ..Output::of_text(text + "\n")
+                });
+            }
+        }
+        let is_script = |word: &Field| word.text().contains(char::is_whitespace);
+        let at = programs::wrapped_command(command).or(command.iter().position(is_script));
+        let Some(at) = at else {
+            // Its lines are commands.
+            return self.script(&inner.stdin.text.take().unwrap_or_default(), &mut inner);
+        };
+        let places = ["{}", "{1}"].into_iter();
+        let mut used =
+            places.filter(|it| command[at..].iter().any(|word| word.text().contains(it)));
+        let place = used.next();
+        let option = Field::quoted(&format!("-I{}", place.unwrap_or("{}")));
+        let added = place.is_none().then(|| Field::quoted("{}"));
+        let (before, after) = command.split_at(at);
+        let words = [before, &[option], after].concat();
+        let words: Vec<Field> = words.into_iter().chain(added).collect();
+        self.run_with_input(&words, &mut inner)
+    }
+
+    /// Runs `xargs`: a command with words from the input.
     pub(super) fn run_with_input(&mut self, words: &[Field], state: &mut State) -> Output {
         let at = programs::wrapped_command(words).unwrap_or(words.len());
         let mut input = state.stdin.clone();
@@ -192,14 +237,17 @@ impl Checker<'_> {
             .filter(|item| !item.is_empty())
             .map(Field::quoted)
             .collect();
-        if !input.names.is_empty() {
+        let is_script = |word: &Field| word.text().contains(char::is_whitespace);
+        if command.first().is_some_and(is_script) {
+            let names = input.names.iter().take(MAX_OTHERS);
+            fields.extend(names.map(|name| Field::quoted(&name.path)));
+        } else if !input.names.is_empty() {
             fields.push(Field::named(Rc::clone(&input.names)));
         }
         if fields.is_empty() {
             // `xargs` runs the command also without input.
             let runs_empty = placeholder.is_none()
                 && !input.has_words
-                && has("xargs", &programs::program_name(&words[0].text()))
                 && !words[1..at]
                     .iter()
                     .any(|word| has("-r --no-run-if-empty", &word.text()));

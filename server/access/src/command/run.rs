@@ -163,7 +163,8 @@ impl Checker<'_> {
             "source" | "." => self.source(rest, state),
             "find" => self.find(words, state),
             "git" => self.git(words, state),
-            "xargs" | "parallel" => self.run_with_input(words, state),
+            "xargs" => self.run_with_input(words, state),
+            "parallel" => self.parallel(words, state),
             // Their patterns match hidden files, also in quotes, and they read the files that are their input.
             _ if has(programs::POWERSHELL, &name)
                 && (!state.dotglob || !state.stdin.is_empty()) =>
