@@ -429,6 +429,15 @@ fn top_of(dir: &Path) -> Option<PathBuf> {
     Some(top.to_path_buf())
 }
 
+/// Returns the pathspecs of the files that `git status` prints: of all, unless some are named.
+fn status_paths(specs: &[String]) -> Vec<String> {
+    let mut paths = specs.to_vec();
+    if paths.iter().all(|spec| excludes(spec)) {
+        paths.insert(0, ":/".to_owned());
+    }
+    paths
+}
+
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.
 fn excludes(text: &str) -> bool {
     text.strip_prefix(':')

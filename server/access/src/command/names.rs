@@ -21,8 +21,7 @@ const CAT_ADDITIONS: &str = "-n -b -A -E -T --number --number-nonblank --show-al
 const ADDITIONS: &str = "-n -b -c -H -T --count --line-number --with-filename";
 const PARTS: &str = "-o --only-matching -r --replace";
 /// Options with which `grep` prints other lines than those that match.
-const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -z \
-                          --null-data -f --file";
+const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -f --file";
 /// Characters of patterns that match only at some places of a line.
 const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
 

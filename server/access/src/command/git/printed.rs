@@ -15,7 +15,7 @@ use super::{
     },
     Changes, Git, MAX_DIRS,
     ask::{FileVersion, Repository, Version},
-    excludes, object_path, top_of,
+    excludes, object_path, status_paths, top_of,
 };
 
 /// Subcommands whose contents a pathspec restricts.
@@ -222,8 +222,10 @@ impl Git {
                 Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
             Kind::Status => {
-                let new = repository.untracked(&[":/".to_owned()], self.sets("--ignored -x -X"))?;
-                let changed = repository.changes(&["diff", "HEAD"], &[]);
+                let paths = status_paths(&specs);
+                let new = repository.untracked(&paths, self.sets("--ignored -x -X"))?;
+                let words = [vec!["--".to_owned()], paths].concat();
+                let changed = repository.changes(&["diff", "HEAD"], &words);
                 Some([new, changed.or_else(all)?].concat())
             }
             Kind::Listed => {
