@@ -20,7 +20,7 @@
 ---@field outsideWorkspace? sightline.OutsideWorkspace Whether agents may read files outside every workspace folder. Default: `"deny"`.
 ---@field recursiveReaders? sightline.RecursiveReaders Whether agents may run commands that read whole folders, such as `grep -r` and `tar`, on folders with denied files that the command does not exclude. Default: `"deny"`.
 ---@field secrets? sightline.Secrets Whether agents may read files that usually contain secrets, such as `.env` and private keys. A line in `.clineignore` allows single ones: `!.env`. Default: `"deny"`.
----@field visibleTo? string[] First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An entry holds only for a line with one simple command, without quotes. Only in the settings of the user, not of a project. Default: `[]`.
+---@field visibleTo? string[] First words of commands that may use denied files, such as `npm run dev`: the check of commands lets them pass, and `sightline exec` hides nothing from them. An entry holds only for a line with one simple command, without quotes. Only in the settings of the user, not of a project. Default: `[]`.
 
 --- What enforces the access rules for commands of agents.
 ---@alias sightline.AgentCommands

@@ -193,9 +193,9 @@ export interface AccessSettings {
    */
   secrets?: Secrets;
   /**
-   * First words of commands that `sightline exec` runs with all files, such as `npm run dev`. An
-   * entry holds only for a line with one simple command, without quotes. Only in the settings of the user,
-   * not of a project.
+   * First words of commands that may use denied files, such as `npm run dev`: the check of commands lets
+   * them pass, and `sightline exec` hides nothing from them. An entry holds only for a line with one simple
+   * command, without quotes. Only in the settings of the user, not of a project.
    * Default: `[]`.
    */
   visibleTo?: string[];

@@ -493,11 +493,8 @@ fn commands_of_the_users_list_see_their_files() {
     }
     let config = workspace.path("home/config/sightline/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
-    fs::write(
-        &config,
-        "[access]\ncommands = \"hide\"\nvisibleTo = [\"cat .env\"]\n",
-    )
-    .unwrap();
+    let settings = "[access]\ncommands = \"hide\"\nvisibleTo = [\"cat .env\"]\n";
+    fs::write(&config, settings).unwrap();
     for (line, is_visible) in [
         ("cat .env", true),
         ("cat  .env src/a.ts", true),
@@ -513,19 +510,15 @@ fn commands_of_the_users_list_see_their_files() {
             assert_eq!(shown.contains(SECRET), is_visible, "{line}: {shown}");
         }
         // The check of commands has the same answer.
-        let check = at_home(&workspace)
-            .args(["access", "--command", line])
-            .output()
-            .unwrap();
+        let arguments = ["access", "--command", line];
+        let check = at_home(&workspace).args(arguments).output().unwrap();
         assert_eq!(check.status.success(), is_visible, "{line}: {check:?}");
     }
     // Not from a project.
     fs::rename(&config, workspace.path(".sightline.toml")).unwrap();
     let shown = text(&shell(&workspace, "cat .env"));
-    assert!(
-        !shown.contains(SECRET) && shown.contains("visibleTo"),
-        "{shown}"
-    );
+    let is_reported = shown.contains("visibleTo");
+    assert!(!shown.contains(SECRET) && is_reported, "{shown}");
 }
 
 #[test]

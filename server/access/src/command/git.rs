@@ -415,6 +415,23 @@ impl Git {
     }
 }
 
+/// Returns the words of a command without limits of the number of commits.
+fn without_limits(words: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    let mut is_value = false;
+    for word in words {
+        let name = word.split('=').next().unwrap_or(&word);
+        let digits = word.strip_prefix("-n").or(word.strip_prefix('-'));
+        let is_count = digits.is_some_and(|it| it.parse::<u32>().is_ok());
+        let is_limit = has("-n --max-count --skip", name);
+        if !(is_value || is_count || is_limit) {
+            kept.push(word.clone());
+        }
+        is_value = is_limit && name == word;
+    }
+    kept
+}
+
 /// Returns the top of the work tree that contains a folder, or the repository without one.
 fn top_of(dir: &Path) -> Option<PathBuf> {
     let top = dir.ancestors().find(|top| {
@@ -429,13 +446,12 @@ fn top_of(dir: &Path) -> Option<PathBuf> {
     Some(top.to_path_buf())
 }
 
-/// Returns the pathspecs of the files that `git status` prints: of all, unless some are named.
+/// Returns `--` and the pathspecs of the files that `git status` prints: of all, unless some are named.
 fn status_paths(specs: &[String]) -> Vec<String> {
-    let mut paths = specs.to_vec();
-    if paths.iter().all(|spec| excludes(spec)) {
-        paths.insert(0, ":/".to_owned());
-    }
-    paths
+    let is_all = specs.iter().all(|spec| excludes(spec));
+    let first = ["--"].into_iter().chain(is_all.then_some(":/"));
+    let first = first.map(str::to_owned);
+    first.chain(specs.iter().cloned()).collect()
 }
 
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.

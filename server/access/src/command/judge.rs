@@ -442,6 +442,10 @@ impl<'a> Judge<'a> {
             found = self.matches(&slashed, dirs, dotglob);
         }
         let text = field.text();
+        if matches!(field.units.first(), Some(Unit::Unknown { .. })) && text.starts_with('/') {
+            // In a folder that is not known, such as `$(mktemp -d)/*`.
+            return found;
+        }
         let mut names = field.names_of_path();
         let is_in_dir = strip_proc_cwd(&text).is_some();
         if is_in_dir {

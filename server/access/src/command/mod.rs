@@ -22,10 +22,12 @@ mod run;
 mod scripts;
 mod syntax;
 mod tree;
+mod values;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
+    rc::Rc,
 };
 
 use sightline_protocol::{access::CommandAccess, settings::RecursiveReaders};
@@ -39,7 +41,7 @@ use self::{
     judge::Judge,
     programs::{Arguments, Use, has},
     scripts::powershell,
-    syntax::{Assignment, Command, Part, Place, Redirect, RedirectKind, Simple, Word},
+    syntax::{Command, Part, Place, Redirect, RedirectKind, Simple, Word},
 };
 pub use self::{
     guard::{Change, CommandGuard, guard_changes, guard_command},
@@ -165,6 +167,11 @@ struct Checker<'a> {
     home: Option<PathBuf>,
     /// Contents of files that the command writes.
     files: HashMap<PathBuf, Output>,
+    /// The bodies of functions.
+    functions: BTreeMap<String, Vec<Rc<Command>>>,
+    /// The functions that run, and those that ran.
+    calls: Vec<String>,
+    called: HashSet<String>,
     scripts_left: usize,
     /// The command line.
     text: String,
@@ -237,6 +244,9 @@ impl<'a> Checker<'a> {
             checks_all_words: false,
             home: sightline_base::path::home_dir(),
             files: HashMap::new(),
+            functions: BTreeMap::new(),
+            calls: Vec::new(),
+            called: HashSet::new(),
             scripts_left: MAX_SCRIPTS,
             text: String::new(),
             place: None,
@@ -282,6 +292,7 @@ impl<'a> Checker<'a> {
         self.text.clone_from(&plain);
         let place = Some(Place::default());
         self.script_at(&plain, place, &mut state);
+        self.run_uncalled(&mut state);
     }
 
     fn refuse(&mut self, reason: &str) {
@@ -354,10 +365,6 @@ impl<'a> Checker<'a> {
         output
     }
 
-    fn command(&mut self, command: &Command, state: &mut State) -> Output {
-        self.nested(|checker| checker.nested_command(command, state))
-    }
-
     fn nested_command(&mut self, command: &Command, state: &mut State) -> Output {
         match command {
             Command::Simple(simple) => self.simple(simple, state),
@@ -401,6 +408,11 @@ impl<'a> Checker<'a> {
                     self.redirected(redirects, state, |checker, state| checker.list(body, state));
                 state.add_dirs(dirs);
                 output
+            }
+            Command::Function { name, body } => {
+                let known = self.functions.entry(name.to_lowercase()).or_default();
+                known.push(Rc::clone(body));
+                Output::default()
             }
             Command::Test(words) => {
                 let fields = self.expand_words(words, state);
@@ -555,31 +567,5 @@ impl<'a> Checker<'a> {
         } else {
             Output::default()
         }
-    }
-
-    fn assign(&mut self, assignment: &Assignment, state: &mut State) -> Vec<Field> {
-        let mut scope = Scope {
-            checker: self,
-            state,
-        };
-        let mut values: Vec<Field> = Vec::new();
-        for word in &assignment.values {
-            values.extend(expand_whole(word, &mut scope));
-        }
-        for value in &values {
-            let text = value.text();
-            if programs::is_command_variable(&assignment.name) {
-                self.script(
-                    text.trim_start_matches(['|', '!', '-', ' ']),
-                    &mut state.clone(),
-                );
-            } else if matches!(assignment.name.as_str(), "PS0" | "PS1" | "PS2" | "PS4") {
-                self.script(&format!(": \"{text}\""), &mut state.clone());
-            } else {
-                self.embedded(&text, state);
-            }
-        }
-        state.assign(&assignment.name, values.iter().cloned());
-        values
     }
 }

@@ -264,8 +264,9 @@ impl<'a> Parser<'a> {
             "function" => {
                 self.at += word.len();
                 self.skip_blanks();
-                self.at += self.reserved().len();
-                return self.nested(Self::function_body);
+                let name = self.reserved();
+                self.at += name.len();
+                return self.nested(|parser| parser.function(name));
             }
             "[[" => {
                 self.at += 2;
@@ -313,7 +314,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn function_body(&mut self) -> Result<Command, ParseError> {
+    fn function(&mut self, name: &str) -> Result<Command, ParseError> {
         self.skip_blanks();
         if self.eat("(") {
             self.skip_blanks();
@@ -324,7 +325,10 @@ impl<'a> Parser<'a> {
             self.line_break()?;
             self.skip_blanks();
         }
-        self.command()
+        Ok(Command::Function {
+            name: name.to_owned(),
+            body: Rc::new(self.command()?),
+        })
     }
 
     fn for_loop(&mut self, word: &str) -> Result<Command, ParseError> {
@@ -548,10 +552,12 @@ impl<'a> Parser<'a> {
             if next == '(' {
                 // A function, or syntax of another shell.
                 let is_name = |word: &Word| !literal(word).contains('{');
-                if matches!(simple.words.as_slice(), [name] if is_name(name))
+                if let [name] = &simple.words[..]
+                    && is_name(name)
                     && self.rest()[1..].trim_start().starts_with(')')
                 {
-                    return self.nested(Self::function_body);
+                    let name = literal(name);
+                    return self.nested(|parser| parser.function(&name));
                 }
                 break;
             }

@@ -8,7 +8,7 @@ mod arguments;
 
 use std::sync::LazyLock;
 
-pub(super) use arguments::{Arguments, folders_of, option_folders};
+pub(super) use arguments::{Arguments, exec_of_fd, folders_of, option_folders};
 
 use super::{expand::Field, syntax::Exclusion};
 
@@ -75,6 +75,11 @@ impl Program {
 
     pub(super) fn has_field(&self, key: &str) -> bool {
         self.fields.iter().any(|(known, _)| *known == key)
+    }
+
+    /// Returns whether the row says something about an option.
+    fn lists_option(&self, name: &str) -> bool {
+        self.fields.iter().any(|(_, value)| has(value, name))
     }
 
     /// Returns how it leaves out files.
@@ -155,6 +160,36 @@ const WRAPPERS: NameList = "command builtin exec sudo doas env nohup time timeou
      pipenv pdm bundle mise asdf direnv dotenv nix nix-shell devbox valgrind perf gosu su-exec fakeroot proxychains \
      start-process coproc then winpty rtk wsl watchexec git-annex conda mamba \
      micromamba xvfb-run chronic gtime corepack";
+/// Options of wrappers that take the next word, which may be named like a program.
+const WRAPPER_VALUES: &[(NameList, NameList)] = &[
+    (
+        "xargs parallel",
+        "-I -n -P -L -s -E -d -a -j --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --jobs",
+    ),
+    (
+        "sudo doas",
+        "-u -g -p -C -D -h -R -r -t -T -U --user --group --prompt --chdir --host --role --type",
+    ),
+    ("su runuser", "-u -g -G -s --user --group --shell"),
+    ("timeout", "-s -k --signal --kill-after"),
+    ("env", "-u -C --unset --chdir"),
+    ("exec", "-a"),
+    (
+        "strace ltrace",
+        "-e -o -p -s -u -E -P -I -a -O -S --trace --output",
+    ),
+    (
+        "systemd-run",
+        "-u -p -H -M -E --unit --property --slice --description --setenv --uid --gid",
+    ),
+    ("conda mamba micromamba", "-n -p --name --prefix"),
+    (
+        "uv uvx",
+        "-p --with --python --group --extra --package --directory --project",
+    ),
+];
+/// Nouns before a subcommand: `docker compose cp`.
+const SUBCOMMAND_GROUPS: NameList = "compose container image alpha beta";
 /// Modules of Python with a row.
 const MODULES: NameList =
     "http.server SimpleHTTPServer pytest zipfile tarfile timeit cProfile pdb trace";
@@ -194,7 +229,7 @@ pub fn starts_with_command(text: &str) -> bool {
     words.next().is_some() && has(COMMANDS, &program_name(first.trim_end_matches(';')))
 }
 
-fn is_known(name: &str) -> bool {
+pub(super) fn is_known(name: &str) -> bool {
     let lists = [
         SHELLS,
         SCRIPT_TAKERS,
@@ -217,6 +252,8 @@ pub(super) fn is_listed(names: &str, program: &str) -> bool {
 pub(super) fn program_name(text: &str) -> String {
     let text = text.to_lowercase();
     let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
+    // `python -mzipfile`
+    let name = name.strip_prefix("-m").unwrap_or(name);
     name.strip_suffix(".exe").unwrap_or(name).to_owned()
 }
 
@@ -229,30 +266,77 @@ fn plain_row() -> &'static Program {
     &PROGRAMS[0]
 }
 
+/// Returns the index of the subcommand of a program that has a row for it. Global options, their
+/// values and groups may be before it.
+fn subcommand(name: &str, words: &[Field]) -> Option<usize> {
+    let mut may_be_value = false;
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let text = word.text();
+        let lists = |program: &Program| has(program.get("subcommands"), &text);
+        if rows(name).any(lists) {
+            return Some(at);
+        }
+        let is_option = text.starts_with('-');
+        if !is_option && !may_be_value && !has(SUBCOMMAND_GROUPS, &text) {
+            return None;
+        }
+        may_be_value = is_option && !text.contains('=');
+    }
+    None
+}
+
+/// Returns the row of a command, and the index of its subcommand if the row has some.
+fn row_of(name: &str, words: &[Field]) -> (Option<&'static Program>, Option<usize>) {
+    let at = subcommand(name, words);
+    let text = at.map(|at| words[at].text()).unwrap_or_default();
+    let row = row(name, Some(&text));
+    let has_subcommand = row.is_some_and(|row| row.has_field("subcommands"));
+    (row, at.filter(|_| has_subcommand))
+}
+
+/// Returns all rows of a program.
+fn rows(name: &str) -> impl Iterator<Item = &'static Program> {
+    let plain = without_version(name);
+    PROGRAMS
+        .iter()
+        .filter(move |program| has(program.names, name) || has(program.names, plain))
+}
+
 /// Returns the row of a program.
 pub(super) fn row(name: &str, subcommand: Option<&str>) -> Option<&'static Program> {
-    let plain = without_version(name);
-    PROGRAMS.iter().find(|program| {
-        (has(program.names, name) || has(program.names, plain))
-            && (!program.has_field("subcommands")
-                || subcommand.is_none_or(|sub| has(program.get("subcommands"), sub)))
+    rows(name).find(|program| {
+        !program.has_field("subcommands")
+            || subcommand.is_none_or(|sub| has(program.get("subcommands"), sub))
     })
+}
+
+/// Returns whether a known program has a name that words often have, and only prints facts: `file`, `test`.
+fn is_word(name: &str) -> bool {
+    row(name, None).is_some_and(|row| {
+        row.operands() == Use::Stat
+            && !row.has_field("subcommands")
+            && !row.has_field("lists_names")
+    })
+}
+
+/// Returns whether a word is a program that a wrapper may run.
+fn is_command(word: &Field) -> bool {
+    let text = word.text();
+    is_known(&program_name(&text)) && !text.contains(char::is_whitespace)
 }
 
 /// Returns the index of the command that a wrapper such as `sudo` runs.
 pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
     let name = program_name(&words.first()?.text());
-    let row = row(&name, words.get(1).map(Field::text).as_deref());
     if is_listed("python pypy py", &name) {
-        // `python -m http.server`
-        let module = words.iter().position(|word| word.text() == "-m")? + 1;
-        let name = words.get(module).map(Field::text).unwrap_or_default();
-        return has(MODULES, &name).then_some(module);
+        return python_module(words);
     }
     // `docker cp` does not run `cp`.
-    if !has(WRAPPERS, &name) || row.is_some_and(|row| row.has_field("subcommands")) {
+    if !has(WRAPPERS, &name) || row_of(&name, words).1.is_some() {
         return None;
     }
+    let of_wrapper = WRAPPER_VALUES.iter().find(|(names, _)| has(names, &name));
+    let with_values = of_wrapper.map_or("", |(_, options)| options);
     let mut first = None;
     let mut skipped = match name.as_str() {
         "timeout" | "flock" | "chroot" | "taskset" | "chrt" => 1,
@@ -272,9 +356,15 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
             is_value = is_option && text.len() == 2;
             continue;
         }
+        if has(with_values, &words[at - 1].text()) {
+            is_value = false;
+            continue;
+        }
         // `direnv exec . COMMAND`
         let is_folder = text == "." && !has("command builtin", &name);
-        if is_known(&program_name(&text)) && !text.contains(char::is_whitespace) && !is_folder {
+        // `flock file cat x`
+        let is_other = || is_word(&program_name(&text)) && words[at + 1..].iter().any(is_command);
+        if is_command(word) && !is_folder && !is_other() {
             return Some(at);
         }
         // The word after a short option may be its value.
@@ -288,4 +378,17 @@ pub(super) fn wrapped_command(words: &[Field]) -> Option<usize> {
         is_value = false;
     }
     first
+}
+
+/// Returns the index of a module with a row: `python -m http.server`, `python -mzipfile`.
+fn python_module(words: &[Field]) -> Option<usize> {
+    let selects_module = |word: &Field| {
+        let text = word.text();
+        text.starts_with("-m") || text.starts_with('-') && text.ends_with('m')
+    };
+    let at = words.iter().position(selects_module)?;
+    (at..words.len().min(at + 2)).find(|at| {
+        let text = words[*at].text();
+        has(MODULES, text.strip_prefix("-m").unwrap_or(&text))
+    })
 }

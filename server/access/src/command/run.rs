@@ -78,6 +78,9 @@ impl Checker<'_> {
             self.use_field(first, Use::Read, &name, state);
         }
         let rest = &words[1..];
+        if let Some(output) = self.call(&name, rest, state) {
+            return output;
+        }
         match name.as_str() {
             _ if self.checks_all_words => {
                 for word in rest {
@@ -119,6 +122,11 @@ impl Checker<'_> {
                 for name in ["@", "*", "1", "2"] {
                     state.assign(name, values.clone());
                 }
+                Output::default()
+            }
+            "shift" => {
+                let arguments = state.variables.get("@").cloned().unwrap_or_default();
+                state.set_arguments(arguments.get(1..).unwrap_or_default());
                 Output::default()
             }
             "unset" => {
@@ -252,12 +260,9 @@ impl Checker<'_> {
     /// Runs a program of the table, or one that reads its operands.
     pub(super) fn program(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         // `fd -x` runs the words after it.
-        let is_exec = |word: &Field| has("-x -X --exec --exec-batch", &word.text());
-        let exec = words
-            .iter()
-            .position(is_exec)
-            .filter(|_| has("fd fdfind", name));
-        let arguments = Arguments::new(&words[..exec.unwrap_or(words.len())]);
+        let exec = has("fd fdfind", name).then(|| programs::exec_of_fd(words));
+        let exec = exec.flatten();
+        let arguments = Arguments::new(exec.as_ref().map_or(words, |(before, _)| before));
         let dirs = folders_of(words, &state.dirs);
         let tree_dirs = match dirs.len() - state.dirs.len() {
             0 => state.dirs.clone(),
@@ -329,14 +334,10 @@ impl Checker<'_> {
         if arguments.is_on("decorates") {
             output.names = with_form(&output.names, Form::with_more);
         }
-        if let Some(at) = exec {
-            output.names = self.run_for_names(&words[at + 1..], &output.names, state);
+        if let Some((_, command)) = &exec {
+            output.names = self.run_for_names(command, &output.names, state);
         }
-        if arguments.is_set("--files-from --files0-from -@")
-            || has("7z 7za 7zz 7zr", name)
-            || has("cpio pax", name)
-            || has("tar gtar bsdtar", name) && arguments.is_set("-T")
-        {
+        if arguments.lists_files() || has("7z 7za 7zz 7zr", name) {
             let texts: Vec<String> = arguments.operands.iter().map(Field::text).collect();
             // `7z a x.7z @list`
             let listed = texts.iter().filter_map(|text| text.strip_prefix('@'));
@@ -348,8 +349,9 @@ impl Checker<'_> {
             let files = words.iter().filter_map(|word| word.file.as_deref());
             let lists = [&state.stdin].into_iter().chain(files).chain(written);
             let names: Vec<Field> = lists.flat_map(flow::fields_of).collect();
+            let kind = arguments.program.map_or(Use::Read, Program::operands);
             for field in &names {
-                self.use_field_in(field, Use::Read, name, &dirs, state);
+                self.use_field_in(field, kind, name, &dirs, state);
             }
         }
         self.run_written(name, &words[0], state);
@@ -532,9 +534,23 @@ impl Checker<'_> {
                 || follows_option(&it.written);
             it.place.is_dir() || !is_other && !it.place.exists()
         };
+        // The value of an option that is not in the table was taken for the pattern.
+        let exists = |place: PathBuf| {
+            let is_made = |path: &String| Path::new(path).starts_with(&place);
+            place.exists() || self.judge.written.iter().any(is_made)
+        };
+        let is_absent = |it: &Field| {
+            let path = it
+                .known()
+                .filter(|path| !path.contains('/') && !it.has_glob());
+            path.is_some_and(|path| !dirs.iter().any(|dir| exists(dir.join(&path))))
+        };
+        let is_shifted = arguments.may_shift
+            && self.judge.writes == Writes::Nothing
+            && fields.iter().all(is_absent);
         let may_lack = match program.has_field("names") {
             true => !operands.iter().any(is_named),
-            false => arguments.may_lack_operands(),
+            false => arguments.may_lack_operands() || is_shifted,
         };
         if may_lack && reads_default {
             operands.extend(dirs.iter().map(|dir| tree::Operand::new(dir, ".")));

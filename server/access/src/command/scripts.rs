@@ -127,6 +127,7 @@ impl Checker<'_> {
             for word in rest.get(at + 2..).unwrap_or_default() {
                 self.use_field(word, Use::Read, name, state);
             }
+            inner.set_arguments(rest.get(at + 3..).unwrap_or_default());
             return rest
                 .get(at + 1)
                 .map_or_else(Output::default, |word| self.script_word(word, &mut inner));
@@ -369,6 +370,8 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
     let mut before = '(';
     let mut start = 0;
     let is_command = is_command || code.contains("qx") || code.contains("%x");
+    // `process.env`
+    let has_properties = is_listed("python pypy node nodejs deno bun ts-node tsx", program);
     while let Some(at) = code[start..].find(is_path_char).filter(|_| !is_sed) {
         let at = start + at;
         before = code[..at].chars().next_back().unwrap_or(before);
@@ -378,7 +381,8 @@ pub(super) fn names_in_code(program: &str, code: &str) -> Vec<String> {
         let run = &code[at..end];
         let is_regex = run.len() > 1 && run.starts_with('/') && run.ends_with('/');
         let starts = "(<{[|=,".contains(before) || (is_command && before.is_whitespace());
-        if starts && !is_regex && run.contains(['.', '/']) {
+        let is_property = has_properties && !run.starts_with('.') && !run.contains('/');
+        if starts && !is_regex && !is_property && run.contains(['.', '/']) {
             names.push(run.to_owned());
         }
         start = end;

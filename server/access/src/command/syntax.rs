@@ -37,6 +37,11 @@ pub(super) enum Command {
         body: Vec<Command>,
         redirects: Vec<Redirect>,
     },
+    /// A function. It runs when it is called.
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
     /// Words that are expanded and not used as paths: tests and the words of `case`.
     Test(Vec<Word>),
     /// The words of an arithmetic expression.
@@ -73,6 +78,8 @@ pub(super) struct Simple {
 pub(super) struct Assignment {
     pub(super) name: String,
     pub(super) values: Vec<Word>,
+    /// Whether the value follows the one that the variable has: `name+=value`.
+    pub(super) appends: bool,
 }
 
 /// What a redirection does with its target.

@@ -351,7 +351,10 @@ impl Filter {
             ] {
                 let applies = has(program.get(key), name) && style != "git";
                 for value in value.split(separator).filter(|_| applies) {
-                    let mut rule = FilterRule::new(value, style);
+                    let mut rule = FilterRule::new(value, style, &operand.written);
+                    // `grep --exclude=.env/`: no file has such a name.
+                    let is_for_folders = value.ends_with('/') && !folders;
+                    rule.matcher = rule.matcher.filter(|_| !is_for_folders);
                     rule.excludes = excludes;
                     rule.files = files;
                     rule.folders = folders;
@@ -443,11 +446,23 @@ fn types(program: &Program, arguments: &Arguments) -> Option<Types> {
 }
 
 impl FilterRule {
-    fn new(text: &str, style: &str) -> Self {
+    fn new(text: &str, style: &str, operand: &str) -> Self {
         // `ack --ignore-file=is:NAME`
         let plain = text.strip_prefix("is:").unwrap_or(text);
+        let rooted;
         let (plain, target) = match style {
-            "end" | "transfer" => {
+            // `tar --exclude=private/` leaves out nothing.
+            "written" if plain.starts_with('/') || plain.ends_with('/') => ("/", Target::Name),
+            "literal" if plain.contains(['*', '?', '[']) => ("/", Target::Name),
+            "transfer" if plain.starts_with('/') => {
+                rooted = format!("{}{plain}", transfer_root(operand));
+                (
+                    rooted.trim_start_matches("./").trim_end_matches('/'),
+                    Target::Path,
+                )
+            }
+            "transfer" if plain.starts_with("./") => ("/", Target::Name),
+            "end" | "transfer" | "written" => {
                 let plain = plain.trim_start_matches("./").trim_matches('/');
                 let target = if plain.contains('/') {
                     Target::End
@@ -505,6 +520,14 @@ impl FilterRule {
             }
         }
     }
+}
+
+/// Returns the folder in which `/` of patterns of `rsync` is, in the form of the operand.
+fn transfer_root(operand: &str) -> &str {
+    if operand == "." || operand.ends_with('/') {
+        return operand.trim_end_matches('/');
+    }
+    operand.rsplit_once('/').map_or(".", |(parent, _)| parent)
 }
 
 /// Converts a path to a single name, so that `*` also matches separators.

@@ -13,9 +13,9 @@ use super::{
         programs::{self, has},
         syntax::{DeniedName, Exclusion, Fix},
     },
-    Changes, Git, MAX_DIRS,
+    AbsPath, Changes, Git, MAX_DIRS,
     ask::{FileVersion, Repository, Version},
-    excludes, object_path, status_paths, top_of,
+    excludes, object_path, status_paths, top_of, without_limits,
 };
 
 /// Subcommands whose contents a pathspec restricts.
@@ -175,7 +175,9 @@ impl Git {
                 printed.is_unknown = true;
                 continue;
             };
-            repository.fix = fix.clone().and_then(|fix| self.fix(&repository, fix));
+            repository.fix = fix
+                .clone()
+                .and_then(|fix| self.fix(judge, &repository, fix));
             let now = self.files_now(judge, &repository, lists, &mut printed);
             let later = self.files_after(judge, &repository, changes);
             let Some(mut files) = now.zip(later).map(|(now, later)| [now, later].concat()) else {
@@ -222,9 +224,8 @@ impl Git {
                 Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
             Kind::Status => {
-                let paths = status_paths(&specs);
-                let new = repository.untracked(&paths, self.sets("--ignored -x -X"))?;
-                let words = [vec!["--".to_owned()], paths].concat();
+                let words = status_paths(&specs);
+                let new = repository.untracked(&words[1..], self.sets("--ignored -x -X"))?;
                 let changed = repository.changes(&["diff", "HEAD"], &words);
                 Some([new, changed.or_else(all)?].concat())
             }
@@ -389,7 +390,7 @@ impl Git {
     }
 
     /// Returns how the command can leave out a file, at the end of its words.
-    fn fix(&self, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
+    fn fix(&self, judge: &Judge<'_>, repository: &Repository, fix: Fix) -> Option<Rc<Fix>> {
         let has_lines = self.words.iter().any(|word| word.text().starts_with("-L"));
         let is_found = has(PATHSPECS, &self.subcommand) && !self.diffs_folders(repository);
         if fix.at == 0 || !is_found || has_lines {
@@ -415,12 +416,11 @@ impl Git {
             .skip(usize::from(is_grep))
             .filter(is_path)
             .collect();
-        // Without the only file, nothing would be left.
+        // Without the denied ones, nothing would be left.
+        let denies = |path: AbsPath| judge.denial_by_name(&path).is_some();
+        let place = |text: &String| AbsPath::new(&repository.dir.join(text));
         let mut named = paths.iter().filter(|text| *text != "--" && !excludes(text));
-        if let (Some(file), None) = (named.next(), named.next())
-            && !file.contains(['*', '?', '[', ':'])
-            && !repository.dir.join(file).is_dir()
-        {
+        if named.clone().next().is_some() && named.all(|it| place(it).is_some_and(denies)) {
             return None;
         }
         let is_at_top = repository.is_at_top();
@@ -440,13 +440,14 @@ impl Git {
     /// write a file.
     pub(super) fn question(&self) -> Option<Vec<String>> {
         let mut words = Vec::new();
-        let mut is_path = false;
+        let (mut is_path, mut is_any) = (false, false);
         let row = programs::row("git", Some(&self.subcommand));
         let mut before = String::new();
         for word in &self.words {
             // A path that is not known may be any.
             let is_known = self.subcommand == "grep" || word.can_vanish();
             let any = || (is_path && !is_known).then(|| ":/".to_owned());
+            is_any |= word.known().is_none();
             let text = word.known().or_else(any)?;
             let name = text.split('=').next().unwrap_or(&text);
             // Not in `log -S --`.
@@ -465,7 +466,8 @@ impl Git {
                 words.push(text);
             }
         }
-        Some(words)
+        // With a limit, other files of the same commits count.
+        Some(if is_any { without_limits(words) } else { words })
     }
 
     /// Returns whether the command prints contents.

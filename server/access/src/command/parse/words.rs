@@ -279,7 +279,8 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.at += if appends { 2 } else { 1 };
-        if self.eat("(") {
+        let is_array = self.eat("(");
+        if is_array {
             loop {
                 self.skip_blanks();
                 match self.peek() {
@@ -303,6 +304,7 @@ impl Parser<'_> {
         Ok(Some(Assignment {
             name: name.to_owned(),
             values,
+            appends: appends && !is_array,
         }))
     }
 }

@@ -4,13 +4,13 @@ use std::{iter::Peekable, ops::Range, path::PathBuf};
 
 use super::{
     super::expand::{Field, Unit},
-    EXCLUSIONS, MESSAGES, OUTPUTS, Program, Use, has, plain_row, program_name, row,
+    EXCLUSIONS, MESSAGES, OUTPUTS, Program, Use, has, plain_row, program_name, row, row_of,
 };
 
 /// Fields of a row with options that may be longer than a letter after one dash.
 const WITH_VALUES: &str = "texts values tree_values outputs code recursive shows_hidden";
 /// Fields of a row with options that may be abbreviated.
-const OPTIONS: &str = "replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
+const OPTIONS: &str = "flags replaces_first texts values tree_values outputs code numbers lists names_only tree recursive \
                        shows_hidden extracts never";
 
 /// Options that set the working directory.
@@ -32,6 +32,8 @@ pub(in crate::command) struct Arguments {
     vanishing: Vec<Range<usize>>,
     /// Whether the operand that the program needs first is missing.
     pub(in crate::command) lacks_first: bool,
+    /// Whether the first operand may be the value of an option that is not in the table.
+    pub(in crate::command) may_shift: bool,
     /// Where options may begin in the command line, if not after the program.
     pub(in crate::command) options_at: Option<usize>,
 }
@@ -41,8 +43,7 @@ impl Arguments {
     pub(in crate::command) fn new(words: &[Field]) -> Self {
         let name = words.first().map(|word| program_name(&word.text()));
         let name = name.unwrap_or_default();
-        let subcommand = words.get(1).map(Field::text).unwrap_or_default();
-        let program = row(&name, Some(&subcommand));
+        let (program, subcommand) = row_of(&name, words);
         let mut arguments = Self {
             program,
             operands: Vec::new(),
@@ -50,13 +51,12 @@ impl Arguments {
             uses: Vec::new(),
             vanishing: Vec::new(),
             lacks_first: false,
+            may_shift: false,
             options_at: None,
         };
-        let has_subcommand = program.is_some_and(|program| program.has_field("subcommands"));
-        let rest = words
-            .get(if has_subcommand { 2 } else { 1 }..)
-            .unwrap_or_default();
-        arguments.read(program.unwrap_or(plain_row()), rest);
+        let is_read = |(at, _): &(usize, &Field)| *at > 0 && Some(*at) != subcommand;
+        let rest = words.iter().enumerate().filter(is_read);
+        arguments.read(program.unwrap_or(plain_row()), rest.map(|(_, word)| word));
         arguments
     }
 
@@ -99,6 +99,14 @@ impl Arguments {
         self.is_on("extracts") && !self.is_set(never)
     }
 
+    /// Returns whether its input, or the value of an option, names files that it reads.
+    pub(in crate::command) fn lists_files(&self) -> bool {
+        let options = self.program.map_or("", |program| program.get("file_lists"));
+        self.is_set("--files-from --files0-from -@")
+            || self.is_set(options)
+            || self.has_field("file_lists") && options.is_empty()
+    }
+
     /// Returns whether there may be no operands: each is one value of a word that may be empty.
     pub(in crate::command) fn may_lack_operands(&self) -> bool {
         let is_possible = |word: &Field| self.vanishing.contains(&word.span);
@@ -133,8 +141,8 @@ impl Arguments {
         self.program.is_some_and(|program| program.has_field(key))
     }
 
-    fn read(&mut self, program: &'static Program, words: &[Field]) {
-        let mut words = words.iter().peekable();
+    fn read<'a>(&mut self, program: &'static Program, words: impl Iterator<Item = &'a Field>) {
+        let mut words = words.peekable();
         if program.has_field("bundle")
             && let Some(bundle) = words.next_if(|word| !word.text().starts_with('-'))
         {
@@ -186,6 +194,9 @@ impl Arguments {
                     && (!operands.is_empty() || self.is_set("-m"));
                 let row = if is_of_script { plain_row() } else { program };
                 self.option(row, word, &text, &mut words);
+                self.may_shift |= operands.is_empty()
+                    && (self.options.last())
+                        .is_some_and(|(name, value)| value.is_none() && !row.lists_option(name));
                 if program.has_field("options_first") && !operands.is_empty() {
                     let added = self.options.split_off(before);
                     let extracts = |(name, _): &(String, _)| has(program.get("extracts"), name);
@@ -234,6 +245,14 @@ impl Arguments {
         text: &str,
         words: &mut Peekable<impl Iterator<Item = &'a Field>>,
     ) {
+        if program.has_field("attached") {
+            let name = text.chars().take(2).collect::<String>();
+            let value = word.skip(2);
+            let kind = value_use(program, &name).unwrap_or(Use::Read);
+            self.options.push((name, Some(value.text())));
+            self.uses.push((value, kind));
+            return;
+        }
         let is_powershell = program.has_field("powershell");
         let lower = is_powershell.then(|| text.to_lowercase());
         let text = lower.as_deref().unwrap_or(text);
@@ -270,7 +289,8 @@ impl Arguments {
             }
             return;
         }
-        for (at, letter) in text.char_indices().skip(1) {
+        let first: String = text.chars().take(2).collect();
+        for (at, letter) in text.chars().enumerate().skip(1) {
             let name = format!("-{letter}");
             let rest = word.skip(at + 1);
             if has(program.get("lists"), &name) {
@@ -295,6 +315,10 @@ impl Arguments {
                     let value = value.strip_prefix('=').unwrap_or(&value).to_owned();
                     self.options.push((name, Some(value)));
                     self.uses.push((rest, kind));
+                    if at > 1 && !program.lists_option(&first) {
+                        // An option with a value that is not in the table: `-d@.env`.
+                        self.uses.push((word.skip(2), Use::Read));
+                    }
                 }
                 return;
             }
@@ -345,6 +369,9 @@ fn is_whole_option(program: &Program, text: &str) -> bool {
 
 /// Returns what a program does with the value of an option, or `None` if it is not known to have one.
 fn value_use(program: &Program, name: &str) -> Option<Use> {
+    if has(program.get("flags"), name) {
+        return None;
+    }
     let of_program = [
         (program.get("texts"), Use::Text),
         (program.get("code"), Use::Code),
@@ -398,8 +425,11 @@ fn full_name(program: &Program, given: &str) -> String {
 pub(in crate::command) fn option_folders(words: &[Field]) -> Vec<String> {
     let name = words.first().map(|word| program_name(&word.text()));
     let row = row(&name.unwrap_or_default(), None);
-    // `grep -C 3`
-    let is_other = |option| row.is_some_and(|row| has(row.get("numbers"), option));
+    // `grep -C 3`, `rsync -C`
+    let is_other = |option| {
+        let has_option = |key| row.is_some_and(|row| has(row.get(key), option));
+        has_option("numbers") || has_option("flags")
+    };
     let mut folders = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let text = word.text();
@@ -425,4 +455,36 @@ pub(in crate::command) fn folders_of(words: &[Field], dirs: &[PathBuf]) -> Vec<P
     let folders = option_folders(words).into_iter();
     let folders = folders.flat_map(|folder| dirs.iter().map(move |dir| dir.join(&folder)));
     folders.chain(dirs.iter().cloned()).collect()
+}
+
+/// Splits the words of `fd` before the command that it runs.
+pub(in crate::command) fn exec_of_fd(words: &[Field]) -> Option<(Vec<Field>, Vec<Field>)> {
+    let program = row("fd", None)?;
+    words.iter().enumerate().find_map(|(at, word)| {
+        let text = word.text();
+        let long = text
+            .strip_prefix("--exec-batch")
+            .or(text.strip_prefix("--exec"));
+        let (letters, begin) = match long {
+            Some(rest) if rest.is_empty() || rest.starts_with('=') => {
+                (1, text.len() - rest.len() + 1)
+            }
+            _ => exec_letter(program, &text).map(|at| (at, at + 1))?,
+        };
+        // `-HIx`
+        let flags = (letters > 1).then(|| Field::quoted(&text[..letters]));
+        let attached = Some(word.skip(begin)).filter(|field| !field.units.is_empty());
+        let before = words[..at].iter().cloned().chain(flags);
+        let command = attached.into_iter().chain(words[at + 1..].iter().cloned());
+        Some((before.collect(), command.collect()))
+    })
+}
+
+/// Returns the place of `x` or `X` among the letters of a word, if it is not in a value: `-HIx`, not `-ex`.
+fn exec_letter(program: &Program, text: &str) -> Option<usize> {
+    let mut letters = text.strip_prefix('-')?.char_indices();
+    let (at, letter) = letters.find(|(_, letter)| {
+        matches!(letter, 'x' | 'X' | '-') || value_use(program, &format!("-{letter}")).is_some()
+    })?;
+    matches!(letter, 'x' | 'X').then_some(at + 1)
 }
