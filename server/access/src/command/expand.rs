@@ -3,7 +3,7 @@
 //! A [`Field`] is one value. Its characters record whether they were quoted; parts that the text
 //! does not show are unknown. Numbers of values and lengths are limited, so the work is linear.
 
-use std::{ops::Range, path::Path, rc::Rc};
+use std::{collections::HashSet, ops::Range, path::Path, rc::Rc};
 
 use sightline_base::path::posix_drive;
 
@@ -77,7 +77,11 @@ impl Output {
         if self.names.is_empty() {
             self.names = other.names;
         } else if !other.names.is_empty() {
-            self.names = self.names.iter().chain(&*other.names).cloned().collect();
+            // `cat l l > l` does not repeat them.
+            let mut seen = HashSet::new();
+            let all = self.names.iter().chain(&*other.names);
+            let new = all.filter(|name| seen.insert((&name.place, &name.path, name.form)));
+            self.names = new.cloned().collect();
         }
     }
 }

@@ -26,7 +26,11 @@ const FLAGS: &str =
 /// What `find` does with a file.
 #[derive(Debug)]
 pub(super) enum Action {
-    Print,
+    /// Prints names: only those, or with other text; to a file that is named.
+    Print {
+        is_plain: bool,
+        target: Option<Field>,
+    },
     Delete,
     /// `-exec`: a command, with `{}` for the file.
     Run(Vec<Field>),
@@ -121,7 +125,10 @@ impl Find {
         }
         let expression = find.or(&mut words[at..].iter(), MAX_DEPTH);
         find.expression = if find.actions.is_empty() {
-            find.actions.push(Action::Print);
+            find.actions.push(Action::Print {
+                is_plain: true,
+                target: None,
+            });
             Expression::And(vec![expression, Expression::Action(0)])
         } else {
             expression
@@ -204,10 +211,14 @@ impl Find {
                 return None;
             }
             "-prune" => return Some(Expression::Prune),
-            "-print" | "-print0" | "-ls" => Action::Print,
-            "-printf" => {
-                value();
-                Action::Print
+            "-print" | "-print0" | "-ls" | "-printf" => {
+                if text == "-printf" {
+                    value();
+                }
+                Action::Print {
+                    is_plain: !has("-ls -printf", text),
+                    target: None,
+                }
             }
             "-delete" => Action::Delete,
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
@@ -221,11 +232,15 @@ impl Find {
                 Action::Run(command)
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
-                self.uses.push((value(), Use::Write));
+                let target = value();
+                self.uses.push((target.clone(), Use::Write));
                 if text == "-fprintf" {
                     value();
                 }
-                Action::Print
+                Action::Print {
+                    is_plain: text.starts_with("-fprint") && text != "-fprintf",
+                    target: Some(target),
+                }
             }
             "-files0-from" => {
                 self.uses.push((value(), Use::Read));
@@ -268,7 +283,7 @@ pub(super) fn find(
         skips_hidden: false,
         skips_ignored: false,
         with_folders: judge.guarded.is_some(),
-        for_names: matches!(find.actions[action], Action::Print),
+        for_names: matches!(find.actions[action], Action::Print { .. }),
         visit: &visit,
     };
     search(judge, &all, folder, written)

@@ -2,7 +2,6 @@
 
 use std::{path::Path, rc::Rc};
 
-use regex::RegexBuilder;
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
@@ -11,6 +10,7 @@ use super::{
     find::{self, Find},
     git::{self, Git},
     judge::Writes,
+    names::{Form, with_form},
     programs::{self, Arguments, Use, has},
     syntax::{DeniedName, Fix},
 };
@@ -40,7 +40,7 @@ impl Checker<'_> {
         }
         let mut output = Output::default();
         for (index, action) in find.actions.iter().enumerate() {
-            let is_print = matches!(action, find::Action::Print);
+            let is_print = matches!(action, find::Action::Print { target: None, .. });
             let seen = self.judge.seen.files;
             let mut names = Vec::new();
             for (root, place) in roots
@@ -48,6 +48,7 @@ impl Checker<'_> {
                 .filter(|_| (!is_print || state.is_consumed) && !is_allowed)
             {
                 let is_dir = place.is_dir();
+                let first = names.len();
                 let counts = || match self.judge.guarded {
                     Some(_) => find.reaches(root, is_dir),
                     None => !is_dir,
@@ -63,10 +64,27 @@ impl Checker<'_> {
                 let files = found.iter_mut().filter(|name| name.is_file());
                 files.for_each(|name| name.fix.clone_from(&fix));
                 names.extend(found);
+                let form = match action {
+                    find::Action::Print {
+                        is_plain: false, ..
+                    } => Form::Unknown,
+                    _ => Form::below(root),
+                };
+                names[first..].iter_mut().for_each(|name| name.form = form);
             }
             let names: Rc<[DeniedName]> = names.into();
             match action {
-                find::Action::Print => {
+                find::Action::Print {
+                    target: Some(target),
+                    ..
+                } => {
+                    let written = Output {
+                        names,
+                        ..Output::default()
+                    };
+                    self.keep_files(std::slice::from_ref(target), &written, state);
+                }
+                find::Action::Print { .. } => {
                     output.names = names;
                     output.has_words = self.judge.seen.files != seen && !find.has_unknown;
                 }
@@ -128,7 +146,52 @@ impl Checker<'_> {
         self.run(&words, &mut inner).names
     }
 
-    /// Runs `xargs` and `parallel`: a command with words from the input.
+    /// Runs `parallel`: a command, or a script in a word, for each word after `:::` or line of the input.
+    pub(super) fn parallel(&mut self, words: &[Field], state: &State) -> Output {
+        let is_separator = |word: &Field| word.text().starts_with(":::");
+        let end = words.iter().position(is_separator);
+        let (command, given) = words.split_at(end.unwrap_or(words.len()));
+        let mut inner = state.clone();
+        if end.is_some() {
+            inner.stdin = Output::default();
+        }
+        let mut are_lists = false;
+        for word in self.listed_values(given.to_vec(), state) {
+            let text = word.text();
+            if is_separator(&word) {
+                are_lists = text.starts_with("::::");
+            } else if are_lists {
+                inner
+                    .stdin
+                    .append(word.file.as_deref().cloned().unwrap_or_default());
+                self.append_written(&text, state, &mut inner.stdin);
+                self.use_field(&word, Use::Read, "parallel", state);
+            } else {
+                inner.stdin.append(Output {
+                    names: word.names,
+                    ..Output::of_text(text + "\n")
+                });
+            }
+        }
+        let is_script = |word: &Field| word.text().contains(char::is_whitespace);
+        let at = programs::wrapped_command(command).or(command.iter().position(is_script));
+        let Some(at) = at else {
+            // Its lines are commands.
+            return self.script(&inner.stdin.text.take().unwrap_or_default(), &mut inner);
+        };
+        let places = ["{}", "{1}"].into_iter();
+        let mut used =
+            places.filter(|it| command[at..].iter().any(|word| word.text().contains(it)));
+        let place = used.next();
+        let option = Field::quoted(&format!("-I{}", place.unwrap_or("{}")));
+        let added = place.is_none().then(|| Field::quoted("{}"));
+        let (before, after) = command.split_at(at);
+        let words = [before, &[option], after].concat();
+        let words: Vec<Field> = words.into_iter().chain(added).collect();
+        self.run_with_input(&words, &mut inner)
+    }
+
+    /// Runs `xargs`: a command with words from the input.
     pub(super) fn run_with_input(&mut self, words: &[Field], state: &mut State) -> Output {
         let at = programs::wrapped_command(words).unwrap_or(words.len());
         let mut input = state.stdin.clone();
@@ -145,10 +208,16 @@ impl Checker<'_> {
                 };
             } else if text == "-i" || text == "--replace" {
                 placeholder = Some("{}".to_owned());
-            } else if (text == "-a" || text == "--arg-file")
-                && let Some(file) = options.peek().and_then(|word| word.file.clone())
+            } else if let Some(path) = text.strip_prefix("-a").or(text
+                .strip_prefix("--arg-file")
+                .map(|it| it.trim_start_matches('=')))
             {
-                input = (*file).clone();
+                let file = match path.is_empty() {
+                    true => options.peek().copied().cloned().unwrap_or_default(),
+                    false => Field::quoted(path),
+                };
+                input = file.file.as_deref().cloned().unwrap_or_default();
+                self.append_written(&file.text(), state, &mut input);
             }
         }
         let mut command: Vec<Field> = words[at..].to_vec();
@@ -168,14 +237,17 @@ impl Checker<'_> {
             .filter(|item| !item.is_empty())
             .map(Field::quoted)
             .collect();
-        if !input.names.is_empty() {
+        let is_script = |word: &Field| word.text().contains(char::is_whitespace);
+        if command.first().is_some_and(is_script) {
+            let names = input.names.iter().take(MAX_OTHERS);
+            fields.extend(names.map(|name| Field::quoted(&name.path)));
+        } else if !input.names.is_empty() {
             fields.push(Field::named(Rc::clone(&input.names)));
         }
         if fields.is_empty() {
             // `xargs` runs the command also without input.
             let runs_empty = placeholder.is_none()
                 && !input.has_words
-                && has("xargs", &programs::program_name(&words[0].text()))
                 && !words[1..at]
                     .iter()
                     .any(|word| has("-r --no-run-if-empty", &word.text()));
@@ -183,7 +255,8 @@ impl Checker<'_> {
         }
         let mut inner = state.clone();
         inner.stdin = Output::default();
-        inner.is_fed = true;
+        // Their commands get no input.
+        inner.is_fed = false;
         let placeholder = placeholder.or_else(|| {
             command
                 .iter()
@@ -251,6 +324,7 @@ impl Checker<'_> {
         // Files of a repository without a work tree could be those of the workspace.
         let is_bare = top.as_ref().is_some_and(|top| !top.join(".git").exists());
         all_dirs.extend(self.judge.roots().filter(|_| is_bare));
+        let form = git.form(&dirs, top.as_deref());
         all_dirs.extend(top);
         if has("apply am", &git.subcommand) {
             self.patch(&program, words, &all_dirs, state);
@@ -302,7 +376,7 @@ impl Checker<'_> {
         }
         self.deny_names(&printed.contents, &format!("{how} would print"));
         let mut output = Output {
-            names: printed.names.into(),
+            names: with_form(&printed.names, |_| form),
             // Earlier commands may change the index.
             has_words: printed.lists_any
                 && self.changes.commands.is_empty()
@@ -326,12 +400,22 @@ impl Checker<'_> {
         let texts: Vec<String> = words.iter().map(Field::text).collect();
         let mut output = Output::default();
         for word in words {
-            let mut names = word.names.to_vec();
+            // `echo "$files"`
+            let is_whole = word.units.len() == 1 && (name != "echo" || words.len() == 1);
+            let form = |form: Form| if is_whole { form } else { form.with_more() };
+            let mut names = with_form(&word.names, form).to_vec();
             if word.has_glob() && state.is_consumed {
                 for (path, place) in self.judge.matches(word, &state.dirs, state.dotglob) {
                     let is_dir = place.is_dir();
                     let denial = self.judge.denial(&place);
-                    names.extend(denial.map(|it| DeniedName::new(path, place, is_dir, it)));
+                    names.extend(denial.map(|it| DeniedName {
+                        form: if name == "echo" {
+                            Form::Within
+                        } else {
+                            Form::Path
+                        },
+                        ..DeniedName::new(path, place, is_dir, it)
+                    }));
                 }
             }
             output.append(Output {
@@ -506,50 +590,4 @@ fn replace(word: &Field, placeholder: &str, value: &Field) -> Field {
         names: Rc::clone(&value.names),
         ..Field::default()
     }
-}
-
-/// Returns the names that a program of the `grep` family passes on, or may pass on.
-pub(super) fn filter_names(
-    names: &[DeniedName],
-    program: &str,
-    arguments: &Arguments,
-) -> Rc<[DeniedName]> {
-    let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
-    let mut patterns: Vec<String> = arguments.values("-e --regexp").map(str::to_owned).collect();
-    if patterns.is_empty() {
-        patterns.extend(first.map(|(field, _)| field.text()));
-    }
-    let is_extended =
-        has("egrep rg", program) || arguments.is_set("-E -P --extended-regexp --perl-regexp");
-    if program == "fgrep" || arguments.is_set("-F --fixed-strings") {
-        patterns = patterns.iter().map(|it| regex::escape(it)).collect();
-    } else if !is_extended {
-        patterns = patterns.iter().map(|it| it.replace("\\|", "|")).collect();
-    }
-    let pattern = patterns.join("|");
-    let is_inverted = arguments.is_set("-v --invert --invert-match");
-    // Patterns in files, of another grammar, or that leave out whole words or lines: all names are kept.
-    let is_whole = arguments.is_set("-w -x --word-regexp --line-regexp");
-    let is_unknown = !is_extended && pattern.contains(['(', '{', '+', '?'])
-        || pattern.contains('\n')
-        || pattern.contains("(?")
-        || is_inverted && is_whole
-        || arguments.is_set("-f --file");
-    let regex = RegexBuilder::new(&pattern)
-        .case_insensitive(!is_inverted)
-        .build();
-    let Some(regex) = regex.ok().filter(|_| !is_unknown) else {
-        return names.into();
-    };
-    // Some programs print `./` before a path. What may be printed is kept.
-    let is_kept = |name: &&DeniedName| {
-        let is_match = regex.is_match(&name.path);
-        let is_below = regex.is_match(&format!("./{}", name.path));
-        !name.is_file()
-            || match is_inverted {
-                true => !(is_match || is_below && pattern.contains("./")),
-                false => is_match || is_below,
-            }
-    };
-    names.iter().filter(is_kept).cloned().collect()
 }

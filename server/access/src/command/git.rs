@@ -15,6 +15,7 @@ pub(super) use changes::Changes;
 use super::{
     expand::Field,
     judge::Judge,
+    names::Form,
     programs::{self, Arguments, GLOBAL_VALUES, Use, has},
 };
 pub(crate) use ask::output_of;
@@ -62,6 +63,24 @@ pub(super) struct Git {
 }
 
 impl Git {
+    /// Returns how lines of the output contain names of files. `top`: the top folder of the work tree.
+    pub(super) fn form(&self, dirs: &[PathBuf], top: Option<&Path>) -> Form {
+        let is_plain = match self.subcommand.as_str() {
+            "ls-files" => !self.sets("-s --stage -u --unmerged -t -v -f --debug --eol"),
+            "ls-tree" => self.sets("--name-only --name-status"),
+            "grep" => self.sets("-l -L --name-only --files-with-matches --files-without-match"),
+            _ => self.sets("--name-only") && !self.sets("--graph"),
+        };
+        let is_at_top = dirs.iter().all(|dir| Some(dir.as_path()) == top);
+        let is_relative = has("ls-files ls-tree grep status clean", &self.subcommand)
+            && !self.sets("--full-name");
+        let form = match is_at_top || !is_relative {
+            true => Form::Path,
+            false => Form::End,
+        };
+        if is_plain { form } else { form.with_more() }
+    }
+
     /// Parses the words after `git`. `variable`: the values that an environment variable may have.
     pub(super) fn new<'v>(words: &[Field], variable: impl Fn(&str) -> Option<&'v [Field]>) -> Self {
         let mut git = Self {
@@ -429,6 +448,14 @@ fn top_of(dir: &Path) -> Option<PathBuf> {
         gitignore_stack::WorkTree::of(top).is_some() || !top.ends_with(".git") && has_objects()
     })?;
     Some(top.to_path_buf())
+}
+
+/// Returns `--` and the pathspecs of the files that `git status` prints: of all, unless some are named.
+fn status_paths(specs: &[String]) -> Vec<String> {
+    let is_all = specs.iter().all(|spec| excludes(spec));
+    let first = ["--"].into_iter().chain(is_all.then_some(":/"));
+    let first = first.map(str::to_owned);
+    first.chain(specs.iter().cloned()).collect()
 }
 
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.

@@ -6,7 +6,7 @@
 //! [`mod@parse`] parses the text. This module walks the commands, follows both branches of a
 //! condition, and keeps the variables, the working directories, and the text that flows through
 //! pipes. [`expand`] expands words; [`programs`] is the table of what programs do with them.
-//! [`guard`] checks what a command changes and runs, instead of what it reads. [`judge`] checks paths, [`tree`] searches folders, and [`git`] asks git which files it would print.
+//! [`guard`] checks what a command changes and runs, instead of what it reads. [`judge`] checks paths, [`tree`] searches folders, [`names`] follows the names that outputs contain, and [`git`] asks git which files it would print.
 
 mod deny;
 mod expand;
@@ -15,6 +15,7 @@ mod flow;
 mod git;
 mod guard;
 mod judge;
+mod names;
 mod parse;
 mod programs;
 mod run;
@@ -451,7 +452,10 @@ impl<'a> Checker<'a> {
     ) -> Output {
         let outer = (state.stdin.clone(), state.is_fed);
         let targets = self.redirects(redirects, state, Use::Read);
+        let is_consumed = state.is_consumed;
+        state.is_consumed |= !targets.is_empty();
         let output = run(self, state);
+        state.is_consumed = is_consumed;
         self.keep_files(&targets, &output, state);
         (state.stdin, state.is_fed) = outer;
         output
@@ -499,7 +503,7 @@ impl<'a> Checker<'a> {
                             };
                         }
                         self.guard_copy(std::slice::from_ref(&field), &state.dirs);
-                        state.is_fed |= text != "/dev/null";
+                        state.is_fed = text != "/dev/null";
                         self.use_field(&field, reads, "a redirection", state);
                     }
                     _ => {
@@ -511,18 +515,6 @@ impl<'a> Checker<'a> {
             }
         }
         targets
-    }
-
-    /// Remembers the text of files that the command writes, which it may run as a script.
-    fn keep_files(&mut self, targets: &[Field], output: &Output, state: &State) {
-        for target in targets {
-            if output.text.is_none() && output.names.is_empty() {
-                return;
-            }
-            for dir in &state.dirs {
-                self.files.insert(dir.join(target.text()), output.clone());
-            }
-        }
     }
 
     fn simple(&mut self, simple: &Simple, state: &mut State) -> Output {

@@ -12,6 +12,7 @@ use super::{
     expand::{DECODED, Field, Output, literal},
     flow,
     judge::Writes,
+    names::{self, Form, with_form},
     programs::{self, Arguments, Program, Use, folders_of, has, option_folders, program_name},
     scripts::powershell,
     syntax::DeniedName,
@@ -150,7 +151,8 @@ impl Checker<'_> {
             "source" | "." => self.source(rest, state),
             "find" => self.find(words, state),
             "git" => self.git(words, state),
-            "xargs" | "parallel" => self.run_with_input(words, state),
+            "xargs" => self.run_with_input(words, state),
+            "parallel" => self.parallel(words, state),
             // Their patterns match hidden files, also in quotes, and they read the files that are their input.
             _ if has(programs::POWERSHELL, &name)
                 && (!state.dotglob || !state.stdin.is_empty()) =>
@@ -182,6 +184,7 @@ impl Checker<'_> {
             _ if has(programs::SHELLS, &name) => self.shell(&name, rest, state),
             _ => match programs::wrapped_command(words) {
                 Some(at) => self.wrapped(words, at, state),
+                None if has("sort tree cp mv", &name) => self.keep_written(&name, words, state),
                 None => self.program(&name, words, state),
             },
         }
@@ -305,21 +308,24 @@ impl Checker<'_> {
         if let Some(tree) = arguments.tree() {
             output.names =
                 self.read_folders(tree, &arguments, words, &tree_dirs, exec.is_some(), state);
-        } else if state.is_consumed
-            && (arguments.prints_names_only() || arguments.has_field("prints_names"))
-        {
+        } else if state.is_consumed && arguments.prints_names() {
             output.names = self.list_folders(&arguments, &dirs, state);
+        }
+        if arguments.is_on("decorates") {
+            output.names = with_form(&output.names, Form::with_more);
         }
         if let Some((_, command)) = &exec {
             output.names = self.run_for_names(command, &output.names, state);
         }
-        if arguments.lists_files() {
-            let written = arguments
-                .values("-T --files-from --files0-from")
-                .flat_map(|path| {
-                    let places = state.dirs.iter().map(move |dir| dir.join(path));
-                    places.filter_map(|place| self.files.get(&place))
-                });
+        if arguments.lists_files() || has("7z 7za 7zz 7zr", name) {
+            let texts: Vec<String> = arguments.operands.iter().map(Field::text).collect();
+            // `7z a x.7z @list`
+            let listed = texts.iter().filter_map(|text| text.strip_prefix('@'));
+            let values = arguments.values("-T --files-from --files0-from");
+            let written = values.chain(listed).flat_map(|path| {
+                let places = state.dirs.iter().map(move |dir| dir.join(path));
+                places.filter_map(|place| self.files.get(&place))
+            });
             let files = words.iter().filter_map(|word| word.file.as_deref());
             let lists = [&state.stdin].into_iter().chain(files).chain(written);
             let names: Vec<Field> = lists.flat_map(flow::fields_of).collect();
@@ -342,10 +348,6 @@ impl Checker<'_> {
     /// Returns the output of a program that passes on its input.
     pub(super) fn passed(&mut self, name: &str, arguments: &Arguments, state: &State) -> Output {
         let mut output = state.stdin.clone();
-        output.has_words &= has("cat sort tac uniq", name);
-        if has("grep egrep fgrep rg", name) && !output.names.is_empty() {
-            output.names = flow::filter_names(&output.names, name, arguments);
-        }
         // These keep what is in an archive.
         let keeps_content = has("cat gunzip zcat gzip bzip2 xz zstd tee", name);
         output.path = output.path.filter(|_| keeps_content);
@@ -355,13 +357,12 @@ impl Checker<'_> {
                 .first()
                 .filter(|_| arguments.operands.len() == 1);
             output.path = output.path.or(single.and_then(Field::known));
-            for operand in &arguments.operands {
-                for dir in &state.dirs {
-                    if let Some(file) = self.files.get(&dir.join(operand.text())) {
-                        output.append(file.clone());
-                    }
-                }
-            }
+        }
+        // What a program of a language prints is not what it reads.
+        let is_filter = arguments.program.is_some()
+            && (!programs::is_interpreter(name) || has(programs::VIEWERS, name));
+        for operand in arguments.operands.iter().filter(|_| is_filter) {
+            self.append_written(&operand.text(), state, &mut output);
         }
         for file in arguments
             .operands
@@ -370,7 +371,9 @@ impl Checker<'_> {
         {
             output.append(file.clone());
         }
-        if name == "tee" {
+        output.has_words &= has("cat sort tac uniq", name);
+        output.names = names::passed_on(&output.names, name, arguments);
+        if has("tee sponge out-file set-content add-content", name) {
             let targets: Vec<Field> = arguments
                 .uses
                 .iter()
@@ -489,7 +492,10 @@ impl Checker<'_> {
         }
         let reads_default = match program.get("default") {
             "folder" => true,
-            "input or folder" => !state.is_fed,
+            // `-f -` takes the input.
+            "input or folder" => {
+                !state.is_fed || arguments.values("-f --file").any(|file| file == "-")
+            }
             _ => false,
         };
         // Not `8080`, `localhost:80`, `key=value`, `index.html`, `--cors x`.
@@ -542,46 +548,13 @@ impl Checker<'_> {
             names.extend(found);
         }
         self.keep_matching(name, arguments, &mut names);
-        let names: Rc<[DeniedName]> = names.into();
+        let mut folders = arguments.operands.iter().map(|it| Form::below(&it.text()));
+        let form = folders.find(|form| *form == Form::Dotted);
+        let names = with_form(&names, |_| form.unwrap_or(Form::Path));
         if !only_names {
             self.deny_names(&names, &format!("`{name}` would read"));
             return Rc::default();
         }
         names
-    }
-
-    /// Returns the denied names among the operands of a program that prints names, and for `ls` those in folders.
-    pub(super) fn list_folders(
-        &mut self,
-        arguments: &Arguments,
-        dirs: &[PathBuf],
-        state: &State,
-    ) -> Rc<[DeniedName]> {
-        let mut names = Vec::new();
-        let mut operands = arguments.operands.clone();
-        if operands.is_empty() && arguments.has_field("lists_names") {
-            operands.push(Field::quoted("."));
-        }
-        for operand in &operands {
-            names.extend(operand.names.iter().cloned());
-            for (path, place) in self.judge.named(operand, dirs, state.dotglob) {
-                let lists =
-                    arguments.has_field("lists_names") && !arguments.is_set("-d --directory");
-                let is_listed = lists && self.judge.guarded.is_some() && place.is_dir();
-                if let Some(denial) = self.judge.denial(&place).filter(|_| !is_listed) {
-                    names.push(DeniedName::new(path, place, false, denial));
-                } else if let Some(program) = arguments.program.filter(|_| lists) {
-                    let operand = tree::Operand {
-                        dir: place.clone(),
-                        place,
-                        written: path,
-                    };
-                    let found =
-                        tree::read_by_program(&mut self.judge, program, arguments, &operand, true);
-                    names.extend(found);
-                }
-            }
-        }
-        names.into()
     }
 }

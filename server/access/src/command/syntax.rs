@@ -7,6 +7,7 @@ use std::{
     rc::Rc,
 };
 
+use super::names::Form;
 use crate::Denial;
 
 /// A command.
@@ -168,6 +169,8 @@ pub(super) struct DeniedName {
     pub(super) denial: Denial,
     /// How the command can leave it out.
     pub(super) fix: Option<Rc<Fix>>,
+    /// How a line of the output contains it.
+    pub(super) form: Form,
 }
 
 impl DeniedName {
@@ -178,6 +181,7 @@ impl DeniedName {
             is_dir,
             denial,
             fix: None,
+            form: Form::default(),
         }
     }
 

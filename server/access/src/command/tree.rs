@@ -100,7 +100,7 @@ pub(super) fn read_by_program(
     lists: bool,
 ) -> Vec<DeniedName> {
     let is_set = |field| arguments.is_set(program.get(field));
-    let recurses = !lists || is_set("recursive");
+    let recurses = !lists || arguments.is_on("recursive");
     let filter = Filter::new(program, arguments, operand);
     let skips = program.has_field("skips");
     let extensions: Vec<&str> = arguments.values("-e --extension").collect();

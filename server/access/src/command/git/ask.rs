@@ -383,11 +383,8 @@ impl Repository {
                 denial
             };
             Some(DeniedName {
-                path: path.to_owned(),
-                place,
-                is_dir: false,
-                denial,
                 fix: self.fix.clone(),
+                ..DeniedName::new(path.to_owned(), place, false, denial)
             })
         };
         paths.into_iter().filter_map(name).collect()

@@ -15,7 +15,7 @@ use super::{
     },
     AbsPath, Changes, Git, MAX_DIRS,
     ask::{FileVersion, Repository, Version},
-    excludes, object_path, top_of, without_limits,
+    excludes, object_path, status_paths, top_of, without_limits,
 };
 
 /// Subcommands whose contents a pathspec restricts.
@@ -224,8 +224,9 @@ impl Git {
                 Some([staged, repository.changes(&["diff"], &specs)?].concat())
             }
             Kind::Status => {
-                let new = repository.untracked(&[":/".to_owned()], self.sets("--ignored -x -X"))?;
-                let changed = repository.changes(&["diff", "HEAD"], &[]);
+                let words = status_paths(&specs);
+                let new = repository.untracked(&words[1..], self.sets("--ignored -x -X"))?;
+                let changed = repository.changes(&["diff", "HEAD"], &words);
                 Some([new, changed.or_else(all)?].concat())
             }
             Kind::Listed => {

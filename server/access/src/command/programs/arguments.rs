@@ -96,12 +96,8 @@ impl Arguments {
 
     /// Returns whether the program writes files whose names the command does not show.
     pub(in crate::command) fn extracts(&self) -> bool {
-        self.program.is_some_and(|program| {
-            let options = program.get("extracts");
-            program.has_field("extracts")
-                && (options.is_empty() || self.is_set(options))
-                && !self.is_set(program.get("never"))
-        })
+        let never = self.program.map_or("", |program| program.get("never"));
+        self.is_on("extracts") && !self.is_set(never)
     }
 
     /// Returns whether its input, or the value of an option, names files that it reads.
@@ -122,6 +118,23 @@ impl Arguments {
     pub(in crate::command) fn prints_names_only(&self) -> bool {
         let names_only = |program: &Program| self.is_set(program.get("names_only"));
         self.has_field("lists_names") || self.program.is_some_and(names_only)
+    }
+
+    /// Returns whether names of operands, or of files in them, are printed.
+    pub(in crate::command) fn prints_names(&self) -> bool {
+        // `stat -c %s`
+        let mut formats = self.values("-c --format --printf").peekable();
+        self.prints_names_only()
+            || self.has_field("prints_names")
+                && (formats.peek().is_none() || formats.any(|it| it.contains(['n', 'N'])))
+    }
+
+    /// Returns whether a field of the row applies: always, or with its options.
+    pub(in crate::command) fn is_on(&self, key: &str) -> bool {
+        self.program.is_some_and(|program| {
+            let options = program.get(key);
+            program.has_field(key) && (options.is_empty() || self.is_set(options))
+        })
     }
 
     /// Returns whether the row of the program has a field.

@@ -1,0 +1,317 @@
+//! Names of files in outputs: which programs print them and how, which of them filters such as `grep` pass on, and
+//! files that keep them.
+
+use std::{path::PathBuf, rc::Rc};
+
+use regex::{Regex, RegexBuilder};
+
+use super::{
+    Checker, State,
+    expand::{Field, Output},
+    programs::{Arguments, Use, has},
+    syntax::DeniedName,
+    tree,
+};
+
+/// Programs that print lines of their input as they are.
+const LINE_FILTERS: &str =
+    "cat tac head tail sort uniq shuf tee sponge less more grep egrep fgrep rg";
+/// Options with which `cat` and the others add text to a line, or print a part of it.
+const CAT_ADDITIONS: &str = "-n -b -A -E -T --number --number-nonblank --show-all --show-ends";
+const ADDITIONS: &str = "-n -b -c -H -T --count --line-number --with-filename";
+const PARTS: &str = "-o --only-matching -r --replace";
+/// Options with which `grep` prints other lines than those that match.
+const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -f --file";
+/// Characters of patterns that match only at some places of a line.
+const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
+
+/// How a line of an output contains the path of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// In a way that is not known, perhaps only a part of it.
+    #[default]
+    Unknown,
+    /// Among other text.
+    Within,
+    /// The line is the path.
+    Path,
+    /// The line is the path after `./`.
+    Dotted,
+    /// The line is an end of the path, at least the name of the file.
+    End,
+}
+
+impl Form {
+    /// Returns the form of paths below a folder that is written like this.
+    pub(super) fn below(folder: &str) -> Self {
+        match folder == "." || folder.starts_with("./") {
+            true => Self::Dotted,
+            false => Self::Path,
+        }
+    }
+
+    /// Returns the form in a line with other text.
+    pub(super) fn with_more(self) -> Self {
+        match self {
+            Self::Unknown | Self::End => Self::Unknown,
+            Self::Within | Self::Path | Self::Dotted => Self::Within,
+        }
+    }
+
+    /// Returns the form of a word of the line, or of its end.
+    fn of_word(self) -> Self {
+        match self {
+            Self::Within | Self::Path | Self::Dotted => Self::Path,
+            Self::Unknown | Self::End => self,
+        }
+    }
+
+    /// Returns the form in the output of a program that gets the line.
+    fn after(self, program: &str, arguments: &Arguments) -> Self {
+        let mut texts = arguments.uses.iter().map(|(field, _)| field.text());
+        let mut codes = arguments.uses.iter().filter(|(_, kind)| *kind == Use::Code);
+        let code = codes.next().map(|(field, _)| field.text());
+        let code = code.unwrap_or_default();
+        match program {
+            _ if has(LINE_FILTERS, program) => {
+                let additions = match program {
+                    "head" | "tail" | "tac" | "sort" => return self,
+                    "cat" => CAT_ADDITIONS,
+                    _ => ADDITIONS,
+                };
+                match arguments.is_set(PARTS) {
+                    true => Self::Unknown,
+                    false if arguments.is_set(additions) => self.with_more(),
+                    false => self,
+                }
+            }
+            "nl" => self.with_more(),
+            "tr" if arguments.is_set("-d -s") => self,
+            "tr" if texts.next_back().is_some_and(|text| text == "\\n") => self.of_word(),
+            _ if texts.any(|text| text == "/") => Self::Unknown,
+            "cut" => self.of_word(),
+            "awk" | "gawk" | "mawk" if prints_a_field(&code) => self.of_word(),
+            "sed" | "gsed" => self.after_sed(&code),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Returns the form after a command of `sed` that selects lines or deletes a part of them.
+    fn after_sed(self, code: &str) -> Self {
+        let is_number = |c: char| c.is_ascii_digit() || "$, ".contains(c);
+        let ends = |text: &str| has("p d q", text);
+        if ends(code.trim_start_matches(is_number)) {
+            return self;
+        }
+        let mut chars = code.chars();
+        let (first, second) = (chars.next(), chars.next());
+        let separator = if first == Some('s') { second } else { first };
+        let parts = code.split(separator.unwrap_or('/')).collect::<Vec<_>>();
+        match parts.as_slice() {
+            ["s", _, "", _] => self.of_word(),
+            ["", _, command] if ends(command) => self,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Returns the denied names among the operands of a program that prints names, and for `ls` those in folders.
+    pub(super) fn list_folders(
+        &mut self,
+        arguments: &Arguments,
+        dirs: &[PathBuf],
+        state: &State,
+    ) -> Rc<[DeniedName]> {
+        let mut names = Vec::new();
+        let mut operands = arguments.operands.clone();
+        if operands.is_empty() && arguments.has_field("lists_names") {
+            operands.push(Field::quoted("."));
+        }
+        for operand in &operands {
+            names.extend(operand.names.iter().cloned());
+            for (path, place) in self.judge.named(operand, dirs, state.dotglob) {
+                let lists =
+                    arguments.has_field("lists_names") && !arguments.is_set("-d --directory");
+                let is_listed = lists && self.judge.guarded.is_some() && place.is_dir();
+                if let Some(denial) = self.judge.denial(&place).filter(|_| !is_listed) {
+                    names.push(DeniedName {
+                        form: Form::Path,
+                        ..DeniedName::new(path, place, false, denial)
+                    });
+                } else if let Some(program) = arguments.program.filter(|_| lists) {
+                    // A line is the name without the folder.
+                    let recurses = arguments.is_on("recursive");
+                    let form = match path == "." && !recurses {
+                        true => Form::Path,
+                        false => Form::End,
+                    };
+                    let operand = tree::Operand {
+                        dir: place.clone(),
+                        place,
+                        written: path,
+                    };
+                    let found =
+                        tree::read_by_program(&mut self.judge, program, arguments, &operand, true);
+                    names.extend(with_form(&found, |_| form).to_vec());
+                }
+            }
+        }
+        // `basename`
+        match arguments.has_field("prints_ends") {
+            true => with_form(&names, |_| Form::End),
+            false => names.into(),
+        }
+    }
+
+    /// Remembers the text of files that the command writes, which it may run as a script.
+    pub(super) fn keep_files(&mut self, targets: &[Field], output: &Output, state: &State) {
+        for target in targets {
+            if output.text.is_none() && output.names.is_empty() {
+                return;
+            }
+            for dir in &state.dirs {
+                // `>>` keeps what was in the file.
+                let kept = self.files.entry(dir.join(target.text())).or_default();
+                let before = std::mem::replace(kept, output.clone());
+                kept.append(before);
+            }
+        }
+    }
+
+    /// Runs a program that may write names, or a copy of a file with names, to a file.
+    pub(super) fn keep_written(
+        &mut self,
+        name: &str,
+        words: &[Field],
+        state: &mut State,
+    ) -> Output {
+        let arguments = Arguments::new(words);
+        let is_copy = has("cp mv", name);
+        let targets: Vec<Field> = match is_copy {
+            true => words.last().cloned().into_iter().collect(),
+            false => arguments.values("-o --output").map(Field::quoted).collect(),
+        };
+        let is_consumed = state.is_consumed;
+        state.is_consumed |= !targets.is_empty();
+        let output = self.program(name, words, state);
+        state.is_consumed = is_consumed;
+        let mut written = if is_copy {
+            Output::default()
+        } else {
+            output.clone()
+        };
+        for source in words.iter().filter(|_| is_copy) {
+            self.append_written(&source.text(), state, &mut written);
+        }
+        self.keep_files(&targets, &written, state);
+        output
+    }
+
+    /// Adds what the command line wrote to a file.
+    pub(super) fn append_written(&self, path: &str, state: &State, output: &mut Output) {
+        let places = state.dirs.iter().map(|dir| dir.join(path));
+        for file in places.filter_map(|place| self.files.get(&place)) {
+            output.append(file.clone());
+        }
+    }
+}
+
+/// Returns whether code of `awk` prints a field of a line, and nothing else.
+fn prints_a_field(code: &str) -> bool {
+    let block = code.split_once('{').map(|(_, block)| block.trim());
+    let field = block.and_then(|block| block.strip_prefix("print")?.strip_suffix('}'));
+    let field = field.and_then(|field| field.trim().strip_prefix('$'));
+    field.is_some_and(|field| field.chars().all(char::is_alphanumeric))
+}
+
+/// Returns names with another form.
+pub(super) fn with_form(names: &[DeniedName], change: impl Fn(Form) -> Form) -> Rc<[DeniedName]> {
+    let names = names.iter().map(|name| DeniedName {
+        form: change(name.form),
+        ..name.clone()
+    });
+    names.collect()
+}
+
+/// Returns the names in the output of a program that gets them as its input.
+pub(super) fn passed_on(
+    names: &[DeniedName],
+    program: &str,
+    arguments: &Arguments,
+) -> Rc<[DeniedName]> {
+    let names = match has("grep egrep fgrep rg", program) {
+        true => filter(names, program, arguments),
+        false => names.to_vec(),
+    };
+    with_form(&names, |form| form.after(program, arguments))
+}
+
+/// Returns the names that a program of the `grep` family passes on, or may pass on.
+fn filter(names: &[DeniedName], program: &str, arguments: &Arguments) -> Vec<DeniedName> {
+    let first = arguments.uses.iter().find(|(_, kind)| *kind == Use::Text);
+    let mut patterns: Vec<String> = arguments.values("-e --regexp").map(str::to_owned).collect();
+    if patterns.is_empty() {
+        patterns.extend(first.map(|(field, _)| field.text()));
+    }
+    let is_extended =
+        has("egrep rg", program) || arguments.is_set("-E -P --extended-regexp --perl-regexp");
+    if program == "fgrep" || arguments.is_set("-F --fixed-strings") {
+        patterns = patterns.iter().map(|it| regex::escape(it)).collect();
+    } else if !is_extended {
+        patterns = patterns.iter().map(|it| it.replace("\\|", "|")).collect();
+    }
+    let pattern = patterns.join("|");
+    let is_inverted = arguments.is_set("-v --invert --invert-match");
+    let is_whole = arguments.is_set("-w -x --word-regexp --line-regexp");
+    let is_number = |name: &str| name.parse::<u32>().is_ok();
+    let counts = |(name, _): &(String, _)| name.strip_prefix('-').is_some_and(is_number);
+    // Patterns in files, of another grammar, or that leave out whole words or lines: all names are kept.
+    let is_unknown = !is_extended && pattern.contains(['(', '{', '+', '?'])
+        || pattern.contains('\n')
+        || pattern.contains("(?")
+        || is_inverted && is_whole
+        || arguments.is_set(MORE_LINES)
+        || arguments.options.iter().any(counts);
+    let regex = RegexBuilder::new(&pattern)
+        .case_insensitive(!is_inverted)
+        .build();
+    let Some(regex) = regex.ok().filter(|_| !is_unknown) else {
+        return names.to_vec();
+    };
+    let is_anchored = is_whole || ANCHORS.iter().any(|anchor| pattern.contains(anchor));
+    let is_kept = |name: &&DeniedName| {
+        !name.is_file()
+            || match is_inverted {
+                true => !is_left_out(name, &regex, is_anchored),
+                false => may_match(name, &regex),
+            }
+    };
+    names.iter().filter(is_kept).cloned().collect()
+}
+
+/// Returns whether a line with the name may match. Not all programs print `./` where it is expected.
+fn may_match(name: &DeniedName, regex: &Regex) -> bool {
+    match name.form {
+        Form::Unknown | Form::Within => true,
+        Form::Path | Form::Dotted => {
+            regex.is_match(&name.path) || regex.is_match(&format!("./{}", name.path))
+        }
+        Form::End => regex.is_match(&name.path) || regex.is_match(file_name(name)),
+    }
+}
+
+/// Returns whether each line with the name matches.
+fn is_left_out(name: &DeniedName, regex: &Regex, is_anchored: bool) -> bool {
+    match name.form {
+        Form::Unknown => false,
+        Form::Within => !is_anchored && regex.is_match(&name.path),
+        Form::Path => regex.is_match(&name.path),
+        Form::Dotted => regex.is_match(&format!("./{}", name.path)),
+        Form::End => regex.is_match(file_name(name)),
+    }
+}
+
+fn file_name(name: &DeniedName) -> &str {
+    name.path.rsplit('/').next().unwrap_or(&name.path)
+}
