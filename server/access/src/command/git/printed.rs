@@ -554,14 +554,9 @@ impl Git {
             "cat-file" if !self.only_index() || self.sets("--batch") => {
                 let named =
                     |word: &&Field| object_path(&word.text()).is_some() && !word.has_unknown();
-                let operands = || {
-                    self.words
-                        .iter()
-                        .filter(|word| !word.text().starts_with('-'))
-                };
                 let converts =
                     self.sets("--textconv --filters --batch --batch-check --batch-command");
-                let names = operands().filter(named).count();
+                let names = self.words.iter().filter(named).count();
                 if names == 1 && !converts {
                     Kind::Nothing
                 } else {
