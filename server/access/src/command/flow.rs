@@ -10,9 +10,9 @@ use super::{
     find::{self, Find},
     git::{self, Git},
     judge::Writes,
-    names::{Form, with_form},
+    names::with_form,
     programs::{self, Arguments, Use, has},
-    syntax::{DeniedName, Fix},
+    syntax::{DeniedName, Fix, Form},
 };
 
 /// Files of a pattern, besides the denied ones, that a loop gets.

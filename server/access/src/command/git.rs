@@ -15,8 +15,8 @@ pub(super) use changes::Changes;
 use super::{
     expand::Field,
     judge::Judge,
-    names::Form,
     programs::{self, Arguments, GLOBAL_VALUES, Use, has},
+    syntax::Form,
 };
 pub(crate) use ask::output_of;
 use ask::{Repository, output};
@@ -454,8 +454,8 @@ fn top_of(dir: &Path) -> Option<PathBuf> {
 fn status_paths(specs: &[String]) -> Vec<String> {
     let is_all = specs.iter().all(|spec| excludes(spec));
     let first = ["--"].into_iter().chain(is_all.then_some(":/"));
-    let first = first.map(str::to_owned);
-    first.chain(specs.iter().cloned()).collect()
+    let rest = specs.iter().cloned();
+    first.map(str::to_owned).chain(rest).collect()
 }
 
 /// Returns whether a pathspec leaves out files: `:!path`, `:^path`, `:(exclude)path`.

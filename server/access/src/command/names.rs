@@ -9,7 +9,7 @@ use super::{
     Checker, State,
     expand::{Field, Output},
     programs::{Arguments, Use, has},
-    syntax::DeniedName,
+    syntax::{DeniedName, Form},
     tree,
 };
 
@@ -25,53 +25,14 @@ const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --
 /// Characters of patterns that match only at some places of a line.
 const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
 
-/// How a line of an output contains the path of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Form {
-    /// In a way that is not known, perhaps only a part of it.
-    #[default]
-    Unknown,
-    /// Among other text.
-    Within,
-    /// The line is the path.
-    Path,
-    /// The line is the path after `./`.
-    Dotted,
-    /// The line is an end of the path, at least the name of the file.
-    End,
-}
-
 impl Form {
-    /// Returns the form of paths below a folder that is written like this.
-    pub(super) fn below(folder: &str) -> Self {
-        match folder == "." || folder.starts_with("./") {
-            true => Self::Dotted,
-            false => Self::Path,
-        }
-    }
-
-    /// Returns the form in a line with other text.
-    pub(super) fn with_more(self) -> Self {
-        match self {
-            Self::Unknown | Self::End => Self::Unknown,
-            Self::Within | Self::Path | Self::Dotted => Self::Within,
-        }
-    }
-
-    /// Returns the form of a word of the line, or of its end.
-    fn of_word(self) -> Self {
-        match self {
-            Self::Within | Self::Path | Self::Dotted => Self::Path,
-            Self::Unknown | Self::End => self,
-        }
-    }
-
     /// Returns the form in the output of a program that gets the line.
     fn after(self, program: &str, arguments: &Arguments) -> Self {
         let mut texts = arguments.uses.iter().map(|(field, _)| field.text());
         let mut codes = arguments.uses.iter().filter(|(_, kind)| *kind == Use::Code);
-        let code = codes.next().map(|(field, _)| field.text());
-        let code = code.unwrap_or_default();
+        let code = codes
+            .next()
+            .map_or_else(String::new, |(field, _)| field.text());
         match program {
             _ if has(LINE_FILTERS, program) => {
                 let additions = match program {
@@ -220,8 +181,8 @@ impl Checker<'_> {
 /// Returns whether code of `awk` prints a field of a line, and nothing else.
 fn prints_a_field(code: &str) -> bool {
     let block = code.split_once('{').map(|(_, block)| block.trim());
-    let field = block.and_then(|block| block.strip_prefix("print")?.strip_suffix('}'));
-    let field = field.and_then(|field| field.trim().strip_prefix('$'));
+    let printed = block.and_then(|block| block.strip_prefix("print")?.strip_suffix('}'));
+    let field = printed.and_then(|field| field.trim().strip_prefix('$'));
     field.is_some_and(|field| field.chars().all(char::is_alphanumeric))
 }
 

@@ -253,8 +253,8 @@ pub(super) fn program_name(text: &str) -> String {
     let text = text.to_lowercase();
     let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
     // `python -mzipfile`
-    let name = name.strip_prefix("-m").unwrap_or(name);
-    name.strip_suffix(".exe").unwrap_or(name).to_owned()
+    let plain = name.strip_prefix("-m").unwrap_or(name);
+    plain.strip_suffix(".exe").unwrap_or(plain).to_owned()
 }
 
 fn without_version(name: &str) -> &str {

@@ -12,10 +12,10 @@ use super::{
     expand::{DECODED, Field, Output, literal},
     flow,
     judge::Writes,
-    names::{self, Form, with_form},
+    names::{self, with_form},
     programs::{self, Arguments, Program, Use, folders_of, has, option_folders, program_name},
     scripts::powershell,
-    syntax::DeniedName,
+    syntax::{DeniedName, Form},
     tree,
 };
 use sightline_base::{fs::find_program, path::AbsPath};
@@ -240,8 +240,11 @@ impl Checker<'_> {
     /// Runs a program of the table, or one that reads its operands.
     pub(super) fn program(&mut self, name: &str, words: &[Field], state: &mut State) -> Output {
         // `fd -x` runs the words after it.
-        let exec = has("fd fdfind", name).then(|| programs::exec_of_fd(words));
-        let exec = exec.flatten();
+        let exec = if has("fd fdfind", name) {
+            programs::exec_of_fd(words)
+        } else {
+            None
+        };
         let arguments = Arguments::new(exec.as_ref().map_or(words, |(before, _)| before));
         let dirs = folders_of(words, &state.dirs);
         let tree_dirs = match dirs.len() - state.dirs.len() {

@@ -7,7 +7,6 @@ use std::{
     rc::Rc,
 };
 
-use super::names::Form;
 use crate::Denial;
 
 /// A command.
@@ -157,6 +156,48 @@ pub(super) enum Part {
     Process(Rc<Vec<Command>>),
     /// `~` and `~+`.
     Tilde(String),
+}
+
+/// How a line of an output contains the path of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// In a way that is not known, perhaps only a part of it.
+    #[default]
+    Unknown,
+    /// Among other text.
+    Within,
+    /// The line is the path.
+    Path,
+    /// The line is the path after `./`.
+    Dotted,
+    /// The line is an end of the path, at least the name of the file.
+    End,
+}
+
+impl Form {
+    /// Returns the form of paths below a folder that is written like this.
+    pub(super) fn below(folder: &str) -> Self {
+        match folder == "." || folder.starts_with("./") {
+            true => Self::Dotted,
+            false => Self::Path,
+        }
+    }
+
+    /// Returns the form in a line with other text.
+    pub(super) fn with_more(self) -> Self {
+        match self {
+            Self::Unknown | Self::End => Self::Unknown,
+            Self::Within | Self::Path | Self::Dotted => Self::Within,
+        }
+    }
+
+    /// Returns the form of a word of the line, or of its end.
+    pub(super) fn of_word(self) -> Self {
+        match self {
+            Self::Within | Self::Path | Self::Dotted => Self::Path,
+            Self::Unknown | Self::End => self,
+        }
+    }
 }
 
 /// A denied file, found in a directory or in a list of names.

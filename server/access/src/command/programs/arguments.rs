@@ -41,8 +41,8 @@ pub(in crate::command) struct Arguments {
 impl Arguments {
     /// Splits the words of a command. The first word is the program.
     pub(in crate::command) fn new(words: &[Field]) -> Self {
-        let name = words.first().map(|word| program_name(&word.text()));
-        let name = name.unwrap_or_default();
+        let first = words.first().map(Field::text).unwrap_or_default();
+        let name = program_name(&first);
         let (program, subcommand) = row_of(&name, words);
         let mut arguments = Self {
             program,
