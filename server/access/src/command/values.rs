@@ -71,6 +71,8 @@ impl Checker<'_> {
             && assignment.appends
         {
             values = appended(known, values);
+            let chars = values.iter().map(|value| value.units.len()).sum();
+            self.judge.spend(chars);
         }
         state.assign(&assignment.name, values.iter().cloned());
         values
