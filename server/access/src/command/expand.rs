@@ -42,6 +42,8 @@ pub(super) struct Output {
     pub(super) names: Rc<[DeniedName]>,
     /// The file whose content it is, as written.
     pub(super) path: Option<String>,
+    /// Whether the text names commits, which a filter that changes them makes others.
+    pub(super) names_commits: bool,
     /// Whether there is a word in it, of a text that is not known.
     pub(super) has_words: bool,
 }

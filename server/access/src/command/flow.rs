@@ -387,6 +387,7 @@ impl Checker<'_> {
             || self.changes.commands.is_empty() && !self.judge.writes_any()
         {
             output.text = git.revisions(&dirs);
+            output.names_commits = output.text.is_some();
         }
         self.judge.copied.extend(git.copied(&dirs));
         if !git.only_reads() {

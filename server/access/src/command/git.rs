@@ -399,7 +399,7 @@ impl Git {
                 continue;
             }
             if let Some(path) = object_path(&text) {
-                let is_named = only_index || has("rev-list rev-parse", name);
+                let is_named = only_index || name == "rev-list";
                 // With the names that a loop gives it.
                 let before = text.chars().count() - path.chars().count();
                 uses.push((

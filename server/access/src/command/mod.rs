@@ -400,7 +400,11 @@ impl<'a> Checker<'a> {
                 body,
                 redirects,
             } => {
-                let fields = self.expand_words(words, state);
+                let fields = match words.as_slice() {
+                    // `for f; do`
+                    [] => state.variables.get("@").cloned().unwrap_or_default(),
+                    words => self.expand_words(words, state),
+                };
                 let values = self.listed_values(fields, state);
                 state.assign(name, values);
                 let dirs = state.dirs.clone();

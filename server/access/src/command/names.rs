@@ -268,7 +268,11 @@ fn is_left_out(name: &DeniedName, regex: &Regex, is_anchored: bool) -> bool {
         Form::Unknown => false,
         Form::Within => !is_anchored && regex.is_match(&name.path),
         Form::Path => regex.is_match(&name.path),
-        Form::Dotted => regex.is_match(&format!("./{}", name.path)),
+        // Not all programs print `./` where it is expected, and others may remove it.
+        Form::Dotted => {
+            regex.is_match(&format!("./{}", name.path))
+                && (regex.is_match(&name.path) || regex.as_str().contains("./"))
+        }
         Form::End => regex.is_match(file_name(name)),
     }
 }

@@ -82,8 +82,7 @@ impl Body {
 }
 
 /// Texts in a function that uses its arguments in other ways than `$1` and `"$@"`.
-const COMPUTES_ARGUMENTS: &str =
-    "shift|getopts|eval|set |${!|${#|${1|${@|${*|$#|BASH_ARG|local -n|declare -n|function|()";
+const COMPUTES_ARGUMENTS: &str = "shift|getopts|eval|set |${!|${#|${1|${@|${*|$#|BASH_ARG|local -n|declare -n|printf -v|:=|=~|trap|function|()";
 
 /// A simple command.
 #[derive(Debug, Default)]

@@ -352,12 +352,15 @@ impl Filter {
                 let applies = has(program.get(key), name) && style != "git";
                 for value in value.split(separator).filter(|_| applies) {
                     let mut rule = FilterRule::new(value, style, &operand.written);
-                    // `grep --exclude=.env/`: no file has such a name.
-                    let is_for_folders = value.ends_with('/') && !folders;
-                    rule.matcher = rule.matcher.filter(|_| !is_for_folders);
+                    // `rsync --include='*/'`
+                    let is_transfer = style == "transfer";
+                    let names_folder = value.ends_with('/');
                     rule.excludes = excludes;
-                    rule.files = files;
-                    rule.folders = folders;
+                    rule.files = files && !(is_transfer && names_folder);
+                    rule.folders = folders || is_transfer;
+                    // `grep --exclude=.env/`: no file has such a name.
+                    let is_for_folders = names_folder && !rule.folders;
+                    rule.matcher = rule.matcher.filter(|_| !is_for_folders);
                     rules.push(rule);
                 }
             }
