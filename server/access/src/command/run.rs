@@ -78,7 +78,9 @@ impl Checker<'_> {
             self.use_field(first, Use::Read, &name, state);
         }
         let rest = &words[1..];
-        if let Some(output) = self.call(&name, rest, state) {
+        if !self.checks_all_words
+            && let Some(output) = self.call(&name, rest, state)
+        {
             return output;
         }
         match name.as_str() {

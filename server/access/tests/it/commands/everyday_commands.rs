@@ -172,6 +172,7 @@ fn displayed_commands_name_no_denied_file() {
         "[[ -f .env ]]",
         "ls --ignore=.env",
         "find . -not -name .env",
+        "f() { echo hi; }; f .env",
     ] {
         assert!(workspace.check(command).allowed, "{command}");
         assert!(!workspace.view.may_show_command(command), "{command}");
