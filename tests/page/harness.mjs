@@ -147,8 +147,13 @@ export function turn(page, name) {
 
 /** Opens a screen by its link. */
 export async function show(page, screen) {
-  await page.getByTestId(`nav-${screen}`).click();
-  await page.locator(`[data-testid=nav-${screen}][aria-current=page]`).waitFor();
+  const opened = page.locator(`[data-testid=nav-${screen}][aria-current=page]`);
+  const open = async () => {
+    await page.getByTestId(`nav-${screen}`).click();
+    await opened.waitFor({ timeout: 20_000 });
+  };
+  // On a busy machine, a click can come while the links are drawn anew.
+  await open().catch(open);
 }
 
 /** Opens the page of a shop with some history, and the preview of a restore to before its first turn. */
