@@ -152,7 +152,7 @@ export async function show(page, screen) {
     await page.getByTestId(`nav-${screen}`).click();
     await opened.waitFor({ timeout: 20_000 });
   };
-  // On a busy machine, a click can come while the links are drawn anew.
+  // On a busy machine, a click can come while the links are replaced.
   await open().catch(open);
 }
 
