@@ -147,13 +147,8 @@ export function turn(page, name) {
 
 /** Opens a screen by its link. */
 export async function show(page, screen) {
-  const opened = page.locator(`[data-testid=nav-${screen}][aria-current=page]`);
-  const open = async () => {
-    await page.getByTestId(`nav-${screen}`).click();
-    await opened.waitFor({ timeout: 20_000 });
-  };
-  // On a busy machine, a click can come while the links are replaced.
-  await open().catch(open);
+  await page.getByTestId(`nav-${screen}`).click();
+  await page.locator(`[data-testid=nav-${screen}][aria-current=page]`).waitFor();
 }
 
 /** Opens the page of a shop with some history, and the preview of a restore to before its first turn. */

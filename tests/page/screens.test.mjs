@@ -55,6 +55,27 @@ scenario("Now shows the block of a stored conversation, and how full its window 
   assert.deepEqual(page.problems, []);
 });
 
+scenario("a screen that was left does not come back", async ({ browser, project, start }) => {
+  const shop = await project(SHOP);
+  // Timers are called by the test.
+  const before = (page) =>
+    page.addInitScript(() => {
+      window.timers = [];
+      const { setTimeout } = window;
+      window.setTimeout = (run, pause, ...args) => (pause === 200 ? window.timers.push(() => run(...args)) : setTimeout(run, pause, ...args));
+    });
+  const page = await browser.open((await start(shop)).address, { before });
+  await show(page, "hidden");
+  await page.getByTestId("access-input").fill("README.md");
+  await page.waitForFunction(() => window.timers.length === 2);
+  await page.evaluate(() => {
+    document.querySelector("[data-testid=nav-health]").click();
+    window.timers.forEach((run) => run());
+  });
+  await page.locator("[data-testid=nav-health][aria-current=page]").waitFor();
+  assert.match(page.url(), /#\/health$/);
+});
+
 scenario("Hidden answers for paths and commands, and follows the rule file", async ({ browser, project, start }) => {
   const shop = await project(SHOP);
   const page = await browser.open((await start(shop)).address);

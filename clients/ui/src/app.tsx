@@ -6,7 +6,7 @@ import { Alert, Code, Dot, Right, Select } from "./parts";
 import { Health } from "./screens/health";
 import { Hidden } from "./screens/hidden";
 import { Now } from "./screens/now";
-import { address, type Query, SCREENS, useAction, useKeys, useRequest, useRoute } from "./state";
+import { address, type Query, readRoute, SCREENS, useAction, useKeys, useRequest, useRoute } from "./state";
 import { visible } from "./text";
 import type { Target } from "./timeline/history";
 import { type Done, outcome, UndoBar } from "./timeline/restore";
@@ -63,7 +63,8 @@ export function App() {
 
   const roots = state?.roots ?? [];
   const readOnly = !!state?.readOnly;
-  const set = (changes: Query): void => go(screen, { root, ...changes });
+  // A timer of a screen that was just left changes nothing.
+  const set = (changes: Query): void | false => readRoute().screen === screen && go(screen, { root, ...changes });
   return (
     <>
       <header class="top">

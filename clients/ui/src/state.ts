@@ -18,7 +18,8 @@ export interface Route {
   query: Query;
 }
 
-function readRoute(): Route {
+/** Returns what the address shows now. */
+export function readRoute(): Route {
   const [path = "", query] = location.hash.slice(2).split("?");
   return { screen: SCREENS.find((name) => name === path) ?? "timeline", query: Object.fromEntries(new URLSearchParams(query)) };
 }

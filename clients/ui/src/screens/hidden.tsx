@@ -56,7 +56,7 @@ function Check({ asked, ask }: { asked: string; ask: (text: string) => void }) {
       <label for="check">
         <h2>Can an agent see …</h2>
       </label>
-      <input id="check" data-testid="access-input" spellcheck={false} placeholder="a path, such as .env, or a command, such as cat .env" value={input} onInput={({ currentTarget }) => setInput(currentTarget.value)} onKeyDown={({ key }) => key === "Enter" && ask(text)} />
+      <input id="check" data-testid="access-input" spellcheck={false} placeholder="a path, such as .env, or a command, such as cat .env" value={input} onInput={({ currentTarget }) => setInput(currentTarget.value)} />
       <div aria-live="polite" data-testid="access-verdict">
         <Pending answer={answer} />
         {answer.data && asked === text && <Verdict answer={answer.data} />}
