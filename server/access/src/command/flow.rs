@@ -152,6 +152,7 @@ impl Checker<'_> {
         let end = words.iter().position(is_separator);
         let (command, given) = words.split_at(end.unwrap_or(words.len()));
         let mut inner = state.clone();
+        inner.is_counted = false;
         if end.is_some() {
             inner.stdin = Output::default();
         }

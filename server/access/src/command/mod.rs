@@ -109,6 +109,8 @@ struct State {
     is_fed: bool,
     /// Whether the output goes to another command.
     is_consumed: bool,
+    /// Whether the output goes to commands that only count it.
+    is_counted: bool,
     dotglob: bool,
     /// Whether a program is only perhaps the one that runs: a word of `docker` and the like.
     is_guess: bool,
@@ -302,6 +304,7 @@ impl<'a> Checker<'a> {
 
     fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
         let mut output = Output::default();
+        state.is_counted = false;
         let outer = std::mem::take(&mut state.left);
         let first = state.dirs.clone();
         let mut start = first.clone();
@@ -371,8 +374,10 @@ impl<'a> Checker<'a> {
             Command::And | Command::Or | Command::Background | Command::Branch => Output::default(),
             Command::Pipeline(stages) => {
                 let mut passed = state.stdin.clone();
+                let mut counted = names::counted(stages);
                 for (at, command) in stages.iter().enumerate() {
                     let mut stage = state.clone();
+                    stage.is_counted = counted.next().unwrap_or(false);
                     stage.is_fed |= at > 0;
                     stage.is_consumed |= at + 1 < stages.len();
                     stage.stdin = passed;
@@ -558,12 +563,15 @@ impl<'a> Checker<'a> {
                 .program
                 .is_some_and(|program| program.operands() == Use::Stat),
         };
+        let is_counted = state.is_counted;
+        state.is_counted = names::is_unseen(&simple.redirects).unwrap_or(is_counted);
+        let is_stat = is_stat || self.only_counts(&words, state);
         let reads = if is_stat { Use::Stat } else { Use::Read };
         let targets = self.redirects(&simple.redirects, state, reads);
         let is_consumed = state.is_consumed;
         state.is_consumed |= !targets.is_empty();
         let output = self.run(&words, state);
-        state.is_consumed = is_consumed;
+        (state.is_consumed, state.is_counted) = (is_consumed, is_counted);
         self.keep_files(&targets, &output, state);
         state.assign("_", words.last().cloned());
         (state.stdin, state.is_fed) = outer;

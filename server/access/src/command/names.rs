@@ -1,5 +1,5 @@
-//! Names of files in outputs: which programs print them and how, which of them filters such as `grep` pass on, and
-//! files that keep them.
+//! What is seen of outputs: names of files, which programs print them and how, which of them filters such as `grep`
+//! pass on, files that keep them, and outputs that are only counted.
 
 use std::{path::PathBuf, rc::Rc};
 
@@ -8,8 +8,9 @@ use regex::{Regex, RegexBuilder};
 use super::{
     Checker, State,
     expand::{Field, Output},
+    git::Git,
     programs::{Arguments, Use, has},
-    syntax::{DeniedName, Form},
+    syntax::{Command, DeniedName, Form, Redirect, RedirectKind, Word},
     tree,
 };
 
@@ -22,6 +23,12 @@ const ADDITIONS: &str = "-n -b -c -H -T --count --line-number --with-filename";
 const PARTS: &str = "-o --only-matching -r --replace";
 /// Options with which `grep` prints other lines than those that match.
 const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -f --file";
+/// Programs that only print what they read: to the standard output, and to no file.
+const ONLY_PRINT: &str = "cat tac nl head tail cut tr grep egrep fgrep rg";
+/// Subcommands of git that do.
+const GIT_ONLY_PRINTS: &str = "diff show log grep blame";
+/// Options of `sort` and `uniq` with which they do.
+const SORTS: &str = "-urnhbfdgiV";
 /// Characters of patterns that match only at some places of a line.
 const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
 
@@ -76,7 +83,98 @@ impl Form {
     }
 }
 
+/// Returns for each stage of a pipeline whether its output is only counted.
+pub(super) fn counted(stages: &[Command]) -> impl Iterator<Item = bool> {
+    let mut counted = vec![false; stages.len()];
+    for (at, next) in stages.iter().enumerate().skip(1).rev() {
+        let words = plain_words(next).unwrap_or_default();
+        counted[at - 1] = counts(&words) || counted[at] && only_prints(&words);
+    }
+    counted.into_iter()
+}
+
+/// Returns whether redirections of the output lead to nothing; `None` if there are none.
+pub(super) fn is_unseen(redirects: &[Redirect]) -> Option<bool> {
+    let mut outputs = redirects.iter().filter(|it| it.writes_output()).peekable();
+    outputs.peek()?;
+    Some(outputs.all(|it| {
+        let target = it.target.get().and_then(Word::plain);
+        it.kind == RedirectKind::Write && target.as_deref() == Some("/dev/null")
+    }))
+}
+
+/// Returns the words of a simple command without expansions and redirections of its output.
+fn plain_words(command: &Command) -> Option<Vec<Field>> {
+    let Command::Simple(simple) = command else {
+        return None;
+    };
+    let is_plain =
+        simple.assignments.is_empty() && !simple.redirects.iter().any(Redirect::writes_output);
+    let words = simple.words.iter().filter(|_| is_plain);
+    words
+        .map(|word| Some(Field::quoted(&word.plain()?)))
+        .collect()
+}
+
+/// Returns whether a command prints only counts of its input.
+fn counts(words: &[Field]) -> bool {
+    let name = words.first().map(Field::text).unwrap_or_default();
+    match &*name {
+        // `--files0-from=-`: its errors print names from the input.
+        "wc" => !words.iter().any(|word| word.text().starts_with("--f")),
+        "grep" | "egrep" | "fgrep" | "rg" => {
+            only_prints(words) && Arguments::new(words).prints_names_only()
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a command only prints what it reads, and nothing of it in errors.
+fn only_prints(words: &[Field]) -> bool {
+    let mut texts = words.iter().map(Field::text);
+    let name = texts.next().unwrap_or_default();
+    if name == "git" {
+        let is_printer = texts.next().is_some_and(|text| has(GIT_ONLY_PRINTS, &text));
+        return is_printer && Git::new(words, |_| None).question().is_some();
+    }
+    if has("sort uniq", &name) {
+        return texts.all(|text| text.starts_with('-') && text.chars().all(|c| SORTS.contains(c)));
+    }
+    let arguments = Arguments::new(words);
+    // `rg --pre`, `grep -f`
+    let reads = arguments.program.map_or("", |row| row.get("values"));
+    has(ONLY_PRINT, &name) && !arguments.is_set(reads)
+}
+
 impl Checker<'_> {
+    /// Returns whether of what a command reads only counts are seen.
+    pub(super) fn only_counts(&self, words: &[Field], state: &State) -> bool {
+        // A function or alias may have the name of a program.
+        let renames = || {
+            let mut opened = self.text.split('(').skip(1);
+            opened.any(|rest| rest.trim_start().starts_with(')'))
+                || ["function", "alias"]
+                    .iter()
+                    .any(|it| self.text.contains(it))
+        };
+        let is_advice = self.guard.is_none() && !self.checks_all_words;
+        state.is_counted && is_advice && only_prints(words) && !renames()
+    }
+
+    /// Runs a command of which only counts are seen: no path is denied to it.
+    pub(super) fn uncounted(&mut self, run: impl FnOnce(&mut Self) -> Output) -> Output {
+        let (denied, fixes) = (self.judge.denied.len(), self.fixes.len());
+        let is_fixable = self.is_fixable;
+        let output = run(self);
+        let added = self.judge.denied.split_off(denied);
+        // Limits of the check remain.
+        let others = added.into_iter().filter(|it| it.path.is_empty());
+        self.judge.denied.extend(others);
+        self.fixes.truncate(fixes);
+        self.is_fixable = is_fixable;
+        output
+    }
+
     /// Returns the denied names among the operands of a program that prints names, and for `ls` those in folders.
     pub(super) fn list_folders(
         &mut self,

@@ -27,7 +27,10 @@ impl Checker<'_> {
     pub(super) fn run(&mut self, words: &[Field], state: &mut State) -> Output {
         self.nested(|checker| {
             checker.guard_words_of(words, state);
-            checker.nested_run(words, state)
+            match checker.only_counts(words, state) {
+                true => checker.uncounted(|checker| checker.nested_run(words, state)),
+                false => checker.nested_run(words, state),
+            }
         })
     }
 
@@ -197,6 +200,8 @@ impl Checker<'_> {
         let name = program_name(&words[0].text());
         let folders = option_folders(&words[..at]);
         let mut inner = state.clone();
+        // `strace` prints what the program reads.
+        inner.is_counted = false;
         inner.is_guess |= has(programs::LAUNCHERS, &name);
         for folder in folders {
             let entered: Vec<PathBuf> = inner.dirs.iter().map(|dir| dir.join(&folder)).collect();

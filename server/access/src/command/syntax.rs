@@ -53,11 +53,8 @@ impl Command {
         let Self::Simple(Simple { words, .. }) = self else {
             return false;
         };
-        let text = |at: usize| match words.get(at).map(|word| &word.parts[..]) {
-            Some([Part::Text { text, .. }]) => text,
-            _ => "",
-        };
-        EXPECTED.contains(&text(0)) || text(0) == "mkdir" && text(1) == "-p"
+        let text = |at: usize| words.get(at).and_then(Word::plain).unwrap_or_default();
+        EXPECTED.contains(&&*text(0)) || text(0) == "mkdir" && text(1) == "-p"
     }
 }
 
@@ -123,6 +120,13 @@ pub(super) struct Redirect {
     pub(super) target: Rc<OnceCell<Word>>,
 }
 
+impl Redirect {
+    /// Returns whether the standard output goes to the target.
+    pub(super) fn writes_output(&self) -> bool {
+        self.is_output && !matches!(self.kind, RedirectKind::Read | RedirectKind::Text)
+    }
+}
+
 /// A word and its place in the text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Word {
@@ -130,6 +134,17 @@ pub(super) struct Word {
     pub(super) span: Range<usize>,
     /// The word as written, if it contains a backslash: a separator for shells of Windows.
     pub(super) with_backslashes: Option<String>,
+}
+
+impl Word {
+    /// Returns its text; `None` if it has expansions.
+    pub(super) fn plain(&self) -> Option<String> {
+        let text = |part: &Part| match part {
+            Part::Text { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        self.parts.iter().map(text).collect()
+    }
 }
 
 /// A part of a word.

@@ -438,7 +438,7 @@ impl Git {
 
     /// Returns the words that git can be asked with. `None` if they are not known, or could start a program or
     /// write a file.
-    pub(super) fn question(&self) -> Option<Vec<String>> {
+    pub(in crate::command) fn question(&self) -> Option<Vec<String>> {
         let mut words = Vec::new();
         let (mut is_path, mut is_any) = (false, false);
         let row = programs::row("git", Some(&self.subcommand));

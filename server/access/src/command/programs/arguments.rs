@@ -116,8 +116,11 @@ impl Arguments {
 
     /// Returns whether only names and counts are printed.
     pub(in crate::command) fn prints_names_only(&self) -> bool {
-        let names_only = |program: &Program| self.is_set(program.get("names_only"));
-        self.has_field("lists_names") || self.program.is_some_and(names_only)
+        self.has_field("lists_names") || self.program.is_some_and(|row| self.is_names_only(row))
+    }
+
+    fn is_names_only(&self, program: &Program) -> bool {
+        self.is_set(program.get("names_only")) && !self.is_set(program.get("not_names"))
     }
 
     /// Returns whether names of operands, or of files in them, are printed.
@@ -215,7 +218,7 @@ impl Arguments {
         self.lacks_first =
             first == Some(Use::Text) && operands.is_empty() && !has(program.names, "fd");
         let is_written = self.is_set(program.get("in_place"));
-        let names_only = self.is_set(program.get("names_only"));
+        let names_only = self.is_names_only(program);
         let count = operands.len();
         let has_target = self.is_set("-t --target-directory");
         for (at, (word, is_sure)) in operands.into_iter().enumerate() {
