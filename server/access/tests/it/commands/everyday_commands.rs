@@ -1,7 +1,12 @@
 //! Checks everyday commands, which read no denied file.
 
+use std::path::Path;
+
+use sightline_testing::git;
+
 use super::{
-    command_readers::{assert_all_allowed, untracked},
+    command_git::assert_refused,
+    command_readers::{assert_all_allowed, tracked, untracked},
     workspace,
 };
 
@@ -206,4 +211,23 @@ fn paths_that_code_joins_are_judged() {
         let other = script.replace("inner", "outer");
         assert!(workspace.view.check_command(&other).allowed, "{code}");
     }
+}
+
+/// An alias of the configuration runs another command.
+#[test]
+fn aliases_of_the_configuration_are_followed() {
+    let workspace = tracked();
+    let root = Path::new(&workspace.root);
+    for (name, value) in [
+        ("old", "show HEAD:.env"),
+        ("own", "!cat .env"),
+        ("st", "status -s"),
+    ] {
+        git::run(root, &["config", &format!("alias.{name}"), value]);
+    }
+    assert_refused(
+        &workspace,
+        &["git old", "git -C src own", "git own | tee x"],
+    );
+    assert_all_allowed(&workspace, &["git st", "git -C src st", "git other"]);
 }

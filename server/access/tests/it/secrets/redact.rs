@@ -461,6 +461,31 @@ fn ordinary_output_is_not_changed() {
     assert!(redacted.text == text);
 }
 
+/// Lines of a terminal that name a denied file are left out without a notice, in any color.
+#[test]
+fn lines_that_name_a_denied_file_are_left_out() {
+    let (_parent, root) = workspace(&[(".env", ENV), ("src/main.rs", "x\n")]);
+    let view = view(&root);
+    let contents = HiddenContents::read(&view);
+    for (text, left) in [
+        ("src\n.env\nsrc/main.rs\n", "src\nsrc/main.rs\n"),
+        (
+            "src\n\x1b[31m.env\x1b[0m\nsrc/main.rs\n",
+            "src\nsrc/main.rs\n",
+        ),
+        ("\x1b[31msrc\x1b[0m\n", "\x1b[31msrc\x1b[0m\n"),
+    ] {
+        let mut redactor = Redactor::new(&view, &contents, None);
+        let redacted = redactor.redact_after("", text, true);
+        assert_eq!(
+            (&*redacted.text, redacted.left_out),
+            (left, text.matches(".env").count() as u32),
+            "{text:?}"
+        );
+        assert_eq!(redacted.hidden, []);
+    }
+}
+
 /// Returns output of tools with many values that look like secrets.
 fn ordinary_output() -> String {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
