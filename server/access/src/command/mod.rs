@@ -190,6 +190,8 @@ struct Checker<'a> {
     reads_folders: bool,
     /// Whether words without `/` are names of other things than files for the current program.
     takes_names: bool,
+    /// Whether outputs of the command line are followed to programs that count them.
+    follows_counts: bool,
     /// Decides instead of the access rules.
     guard: Option<Guarded<'a>>,
 }
@@ -218,7 +220,7 @@ impl Scope<'_, '_> {
     /// Runs the commands of a substitution.
     fn output(&mut self, body: &[Command]) -> Output {
         let mut state = self.state.clone();
-        state.is_consumed = true;
+        (state.is_consumed, state.is_counted) = (true, false);
         self.checker.list(body, &mut state)
     }
 
@@ -258,6 +260,7 @@ impl<'a> Checker<'a> {
             changes: Changes::default(),
             reads_folders: true,
             takes_names: false,
+            follows_counts: false,
             guard: None,
         }
     }
@@ -293,6 +296,8 @@ impl<'a> Checker<'a> {
         self.is_fixable = plain == text;
         self.text.clone_from(&plain);
         let place = Some(Place::default());
+        let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n') || !c.is_whitespace();
+        self.follows_counts = text.chars().all(is_blank);
         self.script_at(&plain, place, &mut state);
         self.run_uncalled(&mut state);
     }
@@ -304,7 +309,6 @@ impl<'a> Checker<'a> {
 
     fn list(&mut self, commands: &[Command], state: &mut State) -> Output {
         let mut output = Output::default();
-        state.is_counted = false;
         let outer = std::mem::take(&mut state.left);
         let first = state.dirs.clone();
         let mut start = first.clone();
@@ -374,7 +378,7 @@ impl<'a> Checker<'a> {
             Command::And | Command::Or | Command::Background | Command::Branch => Output::default(),
             Command::Pipeline(stages) => {
                 let mut passed = state.stdin.clone();
-                let mut counted = names::counted(stages);
+                let mut counted = names::counted(stages, state.is_counted);
                 for (at, command) in stages.iter().enumerate() {
                     let mut stage = state.clone();
                     stage.is_counted = counted.next().unwrap_or(false);
@@ -564,7 +568,8 @@ impl<'a> Checker<'a> {
                 .is_some_and(|program| program.operands() == Use::Stat),
         };
         let is_counted = state.is_counted;
-        state.is_counted = names::is_unseen(&simple.redirects).unwrap_or(is_counted);
+        // zsh also passes the output to a pipe.
+        state.is_counted |= !state.is_consumed && simple.redirects.iter().any(names::is_discarded);
         let is_stat = is_stat || self.only_counts(&words, state);
         let reads = if is_stat { Use::Stat } else { Use::Read };
         let targets = self.redirects(&simple.redirects, state, reads);

@@ -9,8 +9,8 @@ use super::{
     Checker, State,
     expand::{Field, Output},
     git::Git,
-    programs::{Arguments, Use, has},
-    syntax::{Command, DeniedName, Form, Redirect, RedirectKind, Word},
+    programs::{self, Arguments, Use, has},
+    syntax::{Command, DeniedName, Form, Part, Redirect, RedirectKind, Word},
     tree,
 };
 
@@ -24,11 +24,16 @@ const PARTS: &str = "-o --only-matching -r --replace";
 /// Options with which `grep` prints other lines than those that match.
 const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -f --file";
 /// Programs that only print what they read: to the standard output, and to no file.
-const ONLY_PRINT: &str = "cat tac nl head tail cut tr grep egrep fgrep rg";
-/// Subcommands of git that do.
-const GIT_ONLY_PRINTS: &str = "diff show log grep blame";
-/// Options of `sort` and `uniq` with which they do.
-const SORTS: &str = "-urnhbfdgiV";
+const ONLY_PRINT: &str = "cat tac nl head tail cut tr grep egrep fgrep";
+/// Programs that do with some options and operands.
+const MAY_ONLY_PRINT: &str = "rg sort uniq git";
+/// Other programs of a line in which outputs are followed: none changes what a name or a file means.
+const AROUND: &str = "wc echo test [ cd ls find xargs read true false : command nice timeout";
+/// Subcommands of git that only print, and others of such a line.
+const GIT_ONLY_PRINTS: &str = "diff log show grep";
+const GIT_AROUND: &str = "branch ls-files rev-list rev-parse status";
+/// Options of `sort` with which it does.
+const SORTS: &str = "-u -r -n -h -b -f -d -g -i -V -k -t";
 /// Characters of patterns that match only at some places of a line.
 const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
 
@@ -83,9 +88,9 @@ impl Form {
     }
 }
 
-/// Returns for each stage of a pipeline whether its output is only counted.
-pub(super) fn counted(stages: &[Command]) -> impl Iterator<Item = bool> {
-    let mut counted = vec![false; stages.len()];
+/// Returns for each stage of a pipeline whether its output is only counted. `is_counted`: that of the last one.
+pub(super) fn counted(stages: &[Command], is_counted: bool) -> impl Iterator<Item = bool> {
+    let mut counted = vec![is_counted; stages.len()];
     for (at, next) in stages.iter().enumerate().skip(1).rev() {
         let words = plain_words(next).unwrap_or_default();
         counted[at - 1] = counts(&words) || counted[at] && only_prints(&words);
@@ -93,72 +98,153 @@ pub(super) fn counted(stages: &[Command]) -> impl Iterator<Item = bool> {
     counted.into_iter()
 }
 
-/// Returns whether redirections of the output lead to nothing; `None` if there are none.
-pub(super) fn is_unseen(redirects: &[Redirect]) -> Option<bool> {
-    let mut outputs = redirects.iter().filter(|it| it.writes_output()).peekable();
-    outputs.peek()?;
-    Some(outputs.all(|it| {
-        let target = it.target.get().and_then(Word::plain);
-        it.kind == RedirectKind::Write && target.as_deref() == Some("/dev/null")
-    }))
+/// Returns whether a redirection leads to nothing.
+pub(super) fn is_discarded(redirect: &Redirect) -> bool {
+    let target = redirect.target.get().and_then(Word::plain);
+    let is_null = target.as_deref() == Some("/dev/null");
+    redirect.writes_output() && redirect.kind == RedirectKind::Write && is_null
 }
 
-/// Returns the words of a simple command without expansions and redirections of its output.
+/// Returns the words of a simple command without expansions.
 fn plain_words(command: &Command) -> Option<Vec<Field>> {
     let Command::Simple(simple) = command else {
         return None;
     };
-    let is_plain =
-        simple.assignments.is_empty() && !simple.redirects.iter().any(Redirect::writes_output);
-    let words = simple.words.iter().filter(|_| is_plain);
+    let words = simple.words.iter();
     words
         .map(|word| Some(Field::quoted(&word.plain()?)))
         .collect()
 }
 
+/// Returns whether commands only print and count: they write no file, and change no meaning of a name.
+pub(super) fn only_count(commands: &[Command]) -> bool {
+    let are_plain = |redirects: &[Redirect]| {
+        redirects
+            .iter()
+            .all(|it| !it.writes_output() || is_discarded(it))
+    };
+    commands.iter().all(|command| match command {
+        Command::And | Command::Or | Command::Branch => true,
+        Command::Background | Command::Function { .. } | Command::Arithmetic(_) => false,
+        Command::Pipeline(stages) => only_count(stages),
+        Command::Test(words) => words.iter().all(has_only_counts),
+        Command::Group {
+            body, redirects, ..
+        } => only_count(body) && are_plain(redirects),
+        Command::For {
+            words,
+            body,
+            redirects,
+            ..
+        } => words.iter().all(has_only_counts) && only_count(body) && are_plain(redirects),
+        Command::Simple(simple) => {
+            let values = simple.assignments.iter().flat_map(|it| &it.values);
+            let is_local = |name: &str| !name.contains(|c: char| c.is_uppercase());
+            // `LC_ALL=C grep`, not `PATH=. wc`
+            let is_language = simple
+                .assignments
+                .iter()
+                .all(|it| it.name.starts_with("LC_"));
+            let assigns = simple.assignments.iter().all(|it| is_local(&it.name));
+            let texts = simple.words.iter().map(Word::plain);
+            let texts: Vec<String> = texts.map(Option::unwrap_or_default).collect();
+            (is_language || simple.words.is_empty() && assigns)
+                && values.chain(&simple.words).all(has_only_counts)
+                && are_plain(&simple.redirects)
+                && (simple.words.is_empty() || is_around(&texts))
+        }
+    })
+}
+
+fn has_only_counts(word: &Word) -> bool {
+    word.parts.iter().all(|part| match part {
+        Part::Text { .. } | Part::Tilde(_) => true,
+        Part::Command { body, .. } => only_count(body),
+        Part::Variable {
+            operator, argument, ..
+        } => operator.is_empty() && argument.is_empty(),
+        Part::Process(_) => false,
+    })
+}
+
+/// Returns whether a line with this command is one in which outputs are followed.
+fn is_around(words: &[String]) -> bool {
+    let is_listed = |name: &str| {
+        [ONLY_PRINT, MAY_ONLY_PRINT, AROUND]
+            .iter()
+            .any(|it| has(it, name))
+    };
+    let mut rest = words[1..].iter();
+    match &*words[0] {
+        "git" => rest
+            .find(|it| *it != "--no-pager")
+            .is_some_and(|it| has(GIT_ONLY_PRINTS, it) || has(GIT_AROUND, it)),
+        // Commands that they run.
+        "find" | "xargs" | "command" | "nice" | "timeout" => {
+            rest.all(|it| it == "." || it != "git" && (is_listed(it) || !programs::is_known(it)))
+        }
+        "awk" => rest.all(|it| !it.contains(['|', '>', '(', '@'])),
+        name => is_listed(name),
+    }
+}
+
 /// Returns whether a command prints only counts of its input.
 fn counts(words: &[Field]) -> bool {
     let name = words.first().map(Field::text).unwrap_or_default();
+    // The option comes first, where it is no value and no operand.
+    let is_option = || Arguments::new(&words[..words.len().min(2)]).prints_names_only();
     match &*name {
         // `--files0-from=-`: its errors print names from the input.
         "wc" => !words.iter().any(|word| word.text().starts_with("--f")),
-        "grep" | "egrep" | "fgrep" | "rg" => {
-            only_prints(words) && Arguments::new(words).prints_names_only()
-        }
+        "grep" | "egrep" | "fgrep" | "rg" => only_prints(words) && is_option(),
         _ => false,
     }
 }
 
 /// Returns whether a command only prints what it reads, and nothing of it in errors.
 fn only_prints(words: &[Field]) -> bool {
-    let mut texts = words.iter().map(Field::text);
-    let name = texts.next().unwrap_or_default();
-    if name == "git" {
-        let is_printer = texts.next().is_some_and(|text| has(GIT_ONLY_PRINTS, &text));
-        return is_printer && Git::new(words, |_| None).question().is_some();
-    }
-    if has("sort uniq", &name) {
-        return texts.all(|text| text.starts_with('-') && text.chars().all(|c| SORTS.contains(c)));
-    }
+    let Some(first) = words.first() else {
+        return false;
+    };
+    let name = first.text();
     let arguments = Arguments::new(words);
-    // `rg --pre`, `grep -f`
+    // `grep -f`
     let reads = arguments.program.map_or("", |row| row.get("values"));
-    has(ONLY_PRINT, &name) && !arguments.is_set(reads)
+    if has(ONLY_PRINT, &name) {
+        return !arguments.is_set(reads);
+    }
+    // `rg --pre`, also from a file with that name
+    let is_known =
+        |word: &Field| word.known().is_some() && !word.has_glob() && word.names.is_empty();
+    has(MAY_ONLY_PRINT, &name)
+        && words.iter().all(is_known)
+        && match &*name {
+            "git" => git_only_prints(words),
+            "sort" => arguments.options.iter().all(|(name, _)| has(SORTS, name)),
+            "uniq" => arguments.operands.len() < 2,
+            _ => !arguments.is_set(reads) && !arguments.is_set("--hostname-bin"),
+        }
+}
+
+fn git_only_prints(words: &[Field]) -> bool {
+    let git = Git::new(words, |_| None);
+    // `grep -f`, `grep -O`
+    let is_other = |word: &Field| {
+        let text = word.text();
+        let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        text.starts_with("--f") || letters.is_some_and(|it| it.contains(['f', 'O']))
+    };
+    has(GIT_ONLY_PRINTS, &git.subcommand)
+        && git.question().is_some()
+        && !words.iter().any(|word| word.text().starts_with("--ou"))
+        && !(git.subcommand == "grep" && git.rest().any(is_other))
 }
 
 impl Checker<'_> {
     /// Returns whether of what a command reads only counts are seen.
     pub(super) fn only_counts(&self, words: &[Field], state: &State) -> bool {
-        // A function or alias may have the name of a program.
-        let renames = || {
-            let mut opened = self.text.split('(').skip(1);
-            opened.any(|rest| rest.trim_start().starts_with(')'))
-                || ["function", "alias"]
-                    .iter()
-                    .any(|it| self.text.contains(it))
-        };
         let is_advice = self.guard.is_none() && !self.checks_all_words;
-        state.is_counted && is_advice && only_prints(words) && !renames()
+        self.follows_counts && state.is_counted && is_advice && only_prints(words)
     }
 
     /// Runs a command of which only counts are seen: no path is denied to it.

@@ -507,7 +507,8 @@ impl<'a> Parser<'a> {
         if form.ends_with('(') {
             return Ok(None);
         }
-        let is_output = matches!(&rest[..digits.max(named)], "" | "1");
+        let descriptor = &rest[..digits.max(named)];
+        let is_output = descriptor.is_empty() || descriptor.parse() == Ok(1);
         self.at += digits.max(named) + form.len();
         self.skip_blanks();
         let target = Rc::new(OnceCell::new());
@@ -554,9 +555,10 @@ impl<'a> Parser<'a> {
             if next == '(' {
                 // A function, or syntax of another shell.
                 let is_name = |word: &Word| !literal(word).contains('{');
+                let is_skipped = |c: char| c.is_whitespace() || c == '\\';
                 if let [name] = &simple.words[..]
                     && is_name(name)
-                    && self.rest()[1..].trim_start().starts_with(')')
+                    && (self.rest()[1..].trim_start_matches(is_skipped)).starts_with(')')
                 {
                     let name = literal(name);
                     return self.nested(|parser| parser.function(&name));

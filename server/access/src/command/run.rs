@@ -201,7 +201,7 @@ impl Checker<'_> {
         let folders = option_folders(&words[..at]);
         let mut inner = state.clone();
         // `strace` prints what the program reads.
-        inner.is_counted = false;
+        inner.is_counted &= has("command nice timeout", &name);
         inner.is_guess |= has(programs::LAUNCHERS, &name);
         for folder in folders {
             let entered: Vec<PathBuf> = inner.dirs.iter().map(|dir| dir.join(&folder)).collect();

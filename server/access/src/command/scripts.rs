@@ -11,7 +11,7 @@ use super::{
     Checker, State,
     expand::{DECODED, Field, Output},
     judge::Writes,
-    parse,
+    names, parse,
     programs::{self, COMMAND_LANGUAGES, Use, has, is_listed},
     syntax::Place,
 };
@@ -81,7 +81,10 @@ impl Checker<'_> {
         let at = place.as_ref().map_or(0, |place| place.at);
         let outer = std::mem::replace(&mut self.place, place);
         let output = match parse::parse(text, at) {
-            Ok(commands) => self.list(&commands, state),
+            Ok(commands) => {
+                self.follows_counts &= names::only_count(&commands);
+                self.list(&commands, state)
+            }
             Err(why) => {
                 self.refuse(&format!("the command cannot be checked, because {why}"));
                 Output::default()

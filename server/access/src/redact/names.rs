@@ -444,6 +444,10 @@ mod tests {
         assert!(!Names::new(&view, None).in_line("build finished"));
         fs::create_dir(folder.path().join("build")).unwrap();
         assert!(Names::new(&view, None).in_line("build src"));
+        // A context line of a search has a number.
+        assert!(Names::new(&view, None).in_line("build-12-text"));
+        assert!(!Names::new(&view, None).in_line("build-12"));
+        assert!(!Names::new(&view, None).in_line("build-time"));
     }
 
     #[test]

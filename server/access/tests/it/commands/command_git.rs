@@ -314,6 +314,7 @@ fn earlier_commands_change_what_git_prints() {
         &workspace,
         &[
             "git add -A && git diff --cached",
+            "git add -A && git commit -qm x && git show $(git rev-parse HEAD)",
             "git add . ; git diff --staged",
             "git add --all && git commit -m x && git show",
             "git add -N . && git diff",

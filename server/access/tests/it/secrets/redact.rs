@@ -63,6 +63,7 @@ fn values_are_replaced_in_every_spelling() {
         BASE64_STANDARD.encode(ENV),
         BASE64_STANDARD.encode(&file),
         BASE64_STANDARD.encode(&file[1..]),
+        format!("kubectl: {} (Opaque)", BASE64_STANDARD.encode(&file)),
         BASE64_URL_SAFE_NO_PAD.encode(format!("user:{SECRET}")),
     ] {
         let shown = redacted(&root, &text);
