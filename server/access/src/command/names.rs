@@ -110,8 +110,7 @@ fn plain_words(command: &Command) -> Option<Vec<Field>> {
     let Command::Simple(simple) = command else {
         return None;
     };
-    let words = simple.words.iter();
-    words
+    (simple.words.iter())
         .map(|word| Some(Field::quoted(&word.plain()?)))
         .collect()
 }
@@ -146,8 +145,8 @@ pub(super) fn only_count(commands: &[Command]) -> bool {
                 .iter()
                 .all(|it| it.name.starts_with("LC_"));
             let assigns = simple.assignments.iter().all(|it| is_local(&it.name));
-            let texts = simple.words.iter().map(Word::plain);
-            let texts: Vec<String> = texts.map(Option::unwrap_or_default).collect();
+            let text = |word: &Word| word.plain().unwrap_or_default();
+            let texts: Vec<String> = simple.words.iter().map(text).collect();
             (is_language || simple.words.is_empty() && assigns)
                 && values.chain(&simple.words).all(has_only_counts)
                 && are_plain(&simple.redirects)
@@ -192,7 +191,11 @@ fn is_around(words: &[String]) -> bool {
 fn counts(words: &[Field]) -> bool {
     let name = words.first().map(Field::text).unwrap_or_default();
     // The option comes first, where it is no value and no operand.
-    let is_option = || Arguments::new(&words[..words.len().min(2)]).prints_names_only();
+    let is_option = || {
+        let option = &words[..words.len().min(2)];
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        Arguments::new(option).prints_names_only() && option[1].text().chars().all(is_plain)
+    };
     match &*name {
         // `--files0-from=-`: its errors print names from the input.
         "wc" => !words.iter().any(|word| word.text().starts_with("--f")),
