@@ -296,8 +296,7 @@ impl<'a> Checker<'a> {
         self.is_fixable = plain == text;
         self.text.clone_from(&plain);
         let place = Some(Place::default());
-        let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n') || !c.is_whitespace();
-        self.follows_counts = text.chars().all(is_blank);
+        self.follows_counts = names::may_follow_counts(text);
         self.script_at(&plain, place, &mut state);
         self.run_uncalled(&mut state);
     }

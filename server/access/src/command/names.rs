@@ -9,7 +9,7 @@ use super::{
     Checker, State,
     expand::{Field, Output},
     git::Git,
-    programs::{self, Arguments, Use, has},
+    programs::{Arguments, Use, has},
     syntax::{Command, DeniedName, Form, Part, Redirect, RedirectKind, Word},
     tree,
 };
@@ -23,17 +23,23 @@ const ADDITIONS: &str = "-n -b -c -H -T --count --line-number --with-filename";
 const PARTS: &str = "-o --only-matching -r --replace";
 /// Options with which `grep` prints other lines than those that match.
 const MORE_LINES: &str = "-A -B -C --after-context --before-context --context --passthru -f --file";
-/// Programs that only print what they read: to the standard output, and to no file.
+/// Programs that only print what they read, whatever their words are: to the standard output, and to no file.
 const ONLY_PRINT: &str = "cat tac nl head tail cut tr grep egrep fgrep";
-/// Programs that do with some options and operands.
-const MAY_ONLY_PRINT: &str = "rg sort uniq git";
 /// Other programs of a line in which outputs are followed: none changes what a name or a file means.
-const AROUND: &str = "wc echo test [ cd ls find xargs read true false : command nice timeout";
+const AROUND: &str = "echo test [ cd ls true false :";
+/// Programs that run the first of their words that is no option and no number.
+const RUNNERS: &str = "xargs command nice timeout";
 /// Subcommands of git that only print, and others of such a line.
 const GIT_ONLY_PRINTS: &str = "diff log show grep";
-const GIT_AROUND: &str = "branch ls-files rev-list rev-parse status";
-/// Options of `sort` with which it does.
+const GIT_AROUND: &str = "ls-files rev-list rev-parse status";
+/// Options with which `sort` and `uniq` do.
 const SORTS: &str = "-u -r -n -h -b -f -d -g -i -V -k -t";
+const UNIQUE: &str = "-c -d -u -i";
+/// Variables of zsh that change what names mean.
+const ZSH_VARIABLES: &str =
+    "path cdpath fpath aliases galiases saliases functions commands builtins options modules";
+/// Texts of lines that other shells read in another way, or in which the output of a process is seen elsewhere.
+const NOT_FOLLOWED: [&str; 7] = ["\\\n", "&>", "$=", "$~", "$^", "coproc", "/proc"];
 /// Characters of patterns that match only at some places of a line.
 const ANCHORS: [&str; 6] = ["^", "$", "\\b", "\\B", "\\<", "\\>"];
 
@@ -115,49 +121,66 @@ fn plain_words(command: &Command) -> Option<Vec<Field>> {
         .collect()
 }
 
+/// Returns whether outputs in a text are followed to programs that count them.
+pub(super) fn may_follow_counts(text: &str) -> bool {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n') || !c.is_whitespace();
+    text.chars().all(is_blank) && !NOT_FOLLOWED.iter().any(|it| text.contains(it))
+}
+
 /// Returns whether commands only print and count: they write no file, and change no meaning of a name.
 pub(super) fn only_count(commands: &[Command]) -> bool {
-    let are_plain = |redirects: &[Redirect]| {
-        redirects
-            .iter()
-            .all(|it| !it.writes_output() || is_discarded(it))
-    };
     commands.iter().all(|command| match command {
         Command::And | Command::Or | Command::Branch => true,
-        Command::Background | Command::Function { .. } | Command::Arithmetic(_) => false,
         Command::Pipeline(stages) => only_count(stages),
         Command::Test(words) => words.iter().all(has_only_counts),
         Command::Group {
-            body, redirects, ..
-        } => only_count(body) && are_plain(redirects),
+            body,
+            redirects,
+            is_subshell: false,
+        } => only_count(body) && redirects.iter().all(writes_nothing),
         Command::For {
+            name,
             words,
             body,
             redirects,
-            ..
-        } => words.iter().all(has_only_counts) && only_count(body) && are_plain(redirects),
-        Command::Simple(simple) => {
-            let values = simple.assignments.iter().flat_map(|it| &it.values);
-            let is_local = |name: &str| !name.contains(|c: char| c.is_uppercase());
-            // `LC_ALL=C grep`, not `PATH=. wc`
-            let is_language = simple
-                .assignments
-                .iter()
-                .all(|it| it.name.starts_with("LC_"));
-            let assigns = simple.assignments.iter().all(|it| is_local(&it.name));
-            let text = |word: &Word| word.plain().unwrap_or_default();
-            let texts: Vec<String> = simple.words.iter().map(text).collect();
-            (is_language || simple.words.is_empty() && assigns)
-                && values.chain(&simple.words).all(has_only_counts)
-                && are_plain(&simple.redirects)
-                && (simple.words.is_empty() || is_around(&texts))
+        } => {
+            let has_plain_name = is_plain_name(name) && words.iter().all(has_only_counts);
+            has_plain_name && only_count(body) && redirects.iter().all(writes_nothing)
         }
+        Command::Simple(simple) => {
+            // `LC_ALL=C grep`, not `PATH=. wc`
+            let is_plain = |name: &str| match simple.words.as_slice() {
+                [] => is_plain_name(name),
+                _ => name.starts_with("LC_"),
+            };
+            let values = simple.assignments.iter().flat_map(|it| &it.values);
+            let mut names = simple.assignments.iter().map(|it| &it.name);
+            names.all(|name| is_plain(name))
+                && values.chain(&simple.words).all(has_only_counts)
+                && simple.redirects.iter().all(writes_nothing)
+                && is_around(command, &simple.words)
+        }
+        _ => false,
     })
+}
+
+fn writes_nothing(redirect: &Redirect) -> bool {
+    let is_read = matches!(redirect.kind, RedirectKind::Read | RedirectKind::Text);
+    let target = redirect.target.get();
+    let to = || target.and_then(Word::plain).unwrap_or_default();
+    match redirect.kind {
+        _ if is_read => target.is_some_and(has_only_counts),
+        // `2>&1`, `2>/dev/null`
+        RedirectKind::Duplicate => !redirect.is_output && to() == "1",
+        _ => to() == "/dev/null",
+    }
 }
 
 fn has_only_counts(word: &Word) -> bool {
     word.parts.iter().all(|part| match part {
-        Part::Text { .. } | Part::Tilde(_) => true,
+        // Some patterns of zsh run code.
+        Part::Text { text, is_quoted } => *is_quoted || !text.contains('('),
+        Part::Tilde(_) => true,
         Part::Command { body, .. } => only_count(body),
         Part::Variable {
             operator, argument, ..
@@ -166,24 +189,45 @@ fn has_only_counts(word: &Word) -> bool {
     })
 }
 
+/// Returns whether a variable means nothing to a shell or a program.
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.chars().all(is_plain) && !has(ZSH_VARIABLES, name)
+}
+
 /// Returns whether a line with this command is one in which outputs are followed.
-fn is_around(words: &[String]) -> bool {
-    let is_listed = |name: &str| {
-        [ONLY_PRINT, MAY_ONLY_PRINT, AROUND]
-            .iter()
-            .any(|it| has(it, name))
+fn is_around(command: &Command, words: &[Word]) -> bool {
+    let name = words.first().and_then(Word::plain).unwrap_or_default();
+    if words.is_empty() || has(ONLY_PRINT, &name) || has(AROUND, &name) || words[0].is("[") {
+        return true;
+    }
+    let Some(fields) = plain_words(command) else {
+        return false;
     };
-    let mut rest = words[1..].iter();
-    match &*words[0] {
-        "git" => rest
-            .find(|it| *it != "--no-pager")
-            .is_some_and(|it| has(GIT_ONLY_PRINTS, it) || has(GIT_AROUND, it)),
-        // Commands that they run.
-        "find" | "xargs" | "command" | "nice" | "timeout" => {
-            rest.all(|it| it == "." || it != "git" && (is_listed(it) || !programs::is_known(it)))
+    let texts: Vec<String> = fields.iter().map(Field::text).collect();
+    let is_printer = |text: &String| has(ONLY_PRINT, text) || text == "wc";
+    let is_value = |it: &str| it.starts_with(['{', '%', '\\']) || it.parse::<f32>().is_ok();
+    let is_option = |it: &&String| it.starts_with('-') || is_value(it);
+    match &*name {
+        "git" => only_prints(&fields) || texts.get(1).is_some_and(|text| has(GIT_AROUND, text)),
+        "find" => {
+            let runs = |pair: &[String]| !pair[0].starts_with("-exec") || is_printer(&pair[1]);
+            let writes =
+                |it: &String| it.starts_with("-f") && it != "-follow" || it.starts_with("-ok");
+            texts.windows(2).all(runs) && !texts.iter().any(writes)
         }
-        "awk" => rest.all(|it| !it.contains(['|', '>', '(', '@'])),
-        name => is_listed(name),
+        "read" => texts[1..]
+            .iter()
+            .all(|it| it.starts_with('-') || is_plain_name(it)),
+        "awk" => !texts.iter().any(|it| it.contains(['|', '>', '(', '@'])),
+        "wc" => counts(&fields),
+        _ if has(RUNNERS, &name) => {
+            let mut rest = texts[1..].iter().skip_while(is_option);
+            let takes_words = name == "xargs";
+            rest.next()
+                .is_some_and(|it| is_printer(it) || it == "rg" && !takes_words)
+        }
+        _ => only_prints(&fields),
     }
 }
 
@@ -206,27 +250,18 @@ fn counts(words: &[Field]) -> bool {
 
 /// Returns whether a command only prints what it reads, and nothing of it in errors.
 fn only_prints(words: &[Field]) -> bool {
-    let Some(first) = words.first() else {
-        return false;
-    };
-    let name = first.text();
+    let name = words.first().map(Field::text).unwrap_or_default();
     let arguments = Arguments::new(words);
-    // `grep -f`
+    let has_only = |names: &str| arguments.options.iter().all(|(name, _)| has(names, name));
+    // `grep -f`, `rg --pre`
     let reads = arguments.program.map_or("", |row| row.get("values"));
-    if has(ONLY_PRINT, &name) {
-        return !arguments.is_set(reads);
+    match &*name {
+        "git" => git_only_prints(words),
+        "sort" => has_only(SORTS),
+        "uniq" => has_only(UNIQUE) && words[1..].iter().all(|it| it.text().starts_with('-')),
+        "rg" => !arguments.is_set(reads),
+        name => has(ONLY_PRINT, name) && !arguments.is_set(reads),
     }
-    // `rg --pre`, also from a file with that name
-    let is_known =
-        |word: &Field| word.known().is_some() && !word.has_glob() && word.names.is_empty();
-    has(MAY_ONLY_PRINT, &name)
-        && words.iter().all(is_known)
-        && match &*name {
-            "git" => git_only_prints(words),
-            "sort" => arguments.options.iter().all(|(name, _)| has(SORTS, name)),
-            "uniq" => arguments.operands.len() < 2,
-            _ => !arguments.is_set(reads) && !arguments.is_set("--hostname-bin"),
-        }
 }
 
 fn git_only_prints(words: &[Field]) -> bool {

@@ -137,15 +137,26 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Returns its text; `None` if it has expansions.
+    /// Returns its text; `None` if it has expansions or is a pattern.
     pub(super) fn plain(&self) -> Option<String> {
         let text = |part: &Part| match part {
-            Part::Text { text, .. } => Some(text.clone()),
+            Part::Text { text, is_quoted } => {
+                let is_plain = *is_quoted || !text.replace("{}", "").contains(PATTERNS);
+                is_plain.then(|| text.clone())
+            }
             _ => None,
         };
         self.parts.iter().map(text).collect()
     }
+
+    /// Returns whether it is written like this.
+    pub(super) fn is(&self, text: &str) -> bool {
+        matches!(&self.parts[..], [Part::Text { text: written, .. }] if written == text)
+    }
 }
+
+/// Characters of patterns and of words with several values.
+const PATTERNS: [char; 5] = ['*', '?', '[', '{', '('];
 
 /// A part of a word.
 #[derive(Clone, Debug)]
