@@ -87,7 +87,7 @@ scenario("Hidden answers for paths and commands, and follows the rule file", asy
   await ask(".env", /^\s*Denied[^]*built-in secrets/);
   await ask("src/cart.ts", /^\s*Allowed/);
   await ask("notes/private.md", /^\s*Denied[^]*\.clineignore:2/);
-  await ask("cat src/cart.ts .env | wc -l", /^\s*Denied[^]*\.env/);
+  await ask("cat src/cart.ts .env | sort", /^\s*Denied[^]*\.env/);
   await ask("wc -l src/cart.ts", /^\s*Allowed/);
   await ask("../other", /^\s*Outside/);
   await shop.write({ ".npmrc": "//registry.npmjs.org/:_authToken=npm_planted_secret_4\n" });
