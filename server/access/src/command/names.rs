@@ -29,10 +29,10 @@ const ONLY_PRINT: &str = "cat tac nl head tail cut tr grep egrep fgrep";
 const AROUND: &str = "echo test [ cd ls true false :";
 /// Programs that run the first of their words that is no option and no number.
 const RUNNERS: &str = "xargs command nice timeout";
-/// Subcommands of git that only print, and others of such a line.
+/// Subcommands of git that only print what they read, and others of such a line.
 const GIT_ONLY_PRINTS: &str = "diff log show grep";
 const GIT_AROUND: &str = "ls-files rev-list rev-parse status";
-/// Options with which `sort` and `uniq` do.
+/// Options with which `sort` and `uniq` only print what they read.
 const SORTS: &str = "-u -r -n -h -b -f -d -g -i -V -k -t";
 const UNIQUE: &str = "-c -d -u -i";
 /// Variables of zsh that change what names mean.
@@ -164,18 +164,19 @@ pub(super) fn only_count(commands: &[Command]) -> bool {
     })
 }
 
+/// Returns whether a redirection writes no file, and not to where output is seen.
 fn writes_nothing(redirect: &Redirect) -> bool {
-    let is_read = matches!(redirect.kind, RedirectKind::Read | RedirectKind::Text);
     let target = redirect.target.get();
     let to = || target.and_then(Word::plain).unwrap_or_default();
     match redirect.kind {
-        _ if is_read => target.is_some_and(has_only_counts),
+        RedirectKind::Read | RedirectKind::Text => target.is_some_and(has_only_counts),
         // `2>&1`, `2>/dev/null`
         RedirectKind::Duplicate => !redirect.is_output && to() == "1",
         _ => to() == "/dev/null",
     }
 }
 
+/// Returns whether expanding a word does no more than print and count.
 fn has_only_counts(word: &Word) -> bool {
     word.parts.iter().all(|part| match part {
         // Some patterns of zsh run code.
@@ -198,7 +199,7 @@ fn is_plain_name(name: &str) -> bool {
 /// Returns whether a line with this command is one in which outputs are followed.
 fn is_around(command: &Command, words: &[Word]) -> bool {
     let name = words.first().and_then(Word::plain).unwrap_or_default();
-    if words.is_empty() || has(ONLY_PRINT, &name) || has(AROUND, &name) || words[0].is("[") {
+    if words.is_empty() || has(ONLY_PRINT, &name) || has(AROUND, &name) {
         return true;
     }
     let Some(fields) = plain_words(command) else {

@@ -141,17 +141,14 @@ impl Word {
     pub(super) fn plain(&self) -> Option<String> {
         let text = |part: &Part| match part {
             Part::Text { text, is_quoted } => {
-                let is_plain = *is_quoted || !text.replace("{}", "").contains(PATTERNS);
+                // Also the command `[`, and the place of a name for `xargs` and `find`.
+                let is_pattern = text != "[" && text.replace("{}", "").contains(PATTERNS);
+                let is_plain = *is_quoted || !is_pattern;
                 is_plain.then(|| text.clone())
             }
             _ => None,
         };
         self.parts.iter().map(text).collect()
-    }
-
-    /// Returns whether it is written like this.
-    pub(super) fn is(&self, text: &str) -> bool {
-        matches!(&self.parts[..], [Part::Text { text: written, .. }] if written == text)
     }
 }
 
